@@ -47,7 +47,7 @@ $(ROOMS:%=room-%): room-%: $(VENV)/.dev
 
 # Where our SQL is, or what a database decides: locks, order, counting. What only asks these is left to the proofs.
 POSTGRES := arena concurrency core grains health keyvalue accounts/test_agents.py accounts/test_audit_chain.py \
-	accounts/test_checkpoints.py accounts/test_families.py accounts/test_grant_requests.py accounts/test_grants.py \
+	accounts/test_checkpoints.py accounts/test_parents.py accounts/test_grant_requests.py accounts/test_grants.py \
 	accounts/test_refusals.py accounts/test_tokens.py accounts/test_verbs.py admin/test_index.py \
 	dashboard/test_live_page.py dashboard/test_home.py mcp/test_shares.py rest/test_grains.py \
 	rest/test_grains_narrowed.py rest/test_statement_counts.py site/test_backup.py site/test_checks.py \
@@ -61,7 +61,10 @@ postgres: $(VENV)/.dev
 # What CI runs after `make test`: whole upgrades, moves and installations, and the rest of the tests on PostgreSQL.
 proofs: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist=loadgroup -m "proof and not torture" $(PYTEST)
-	$(ON_POSTGRES) -n 2 --dist=loadgroup -m "storage and not torture" $(POSTGRES:%=--ignore=tests/%) $(PYTEST)
+	FLUX_TESTS_PROOFS=1 $(ON_POSTGRES) -n 2 --dist=loadgroup -m "storage and not torture" \
+		$(POSTGRES:%=--ignore=tests/%) $(PYTEST)
+	FLUX_TESTS_PROOFS=1 $(ON_POSTGRES) -n 2 --dist=loadgroup \
+		-m "storage and not torture and (either_database or proof)" $(POSTGRES:%=tests/%) $(PYTEST)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""Spaces and agents: made, changed and switched off by people and the shell."""
+"""Verbs on spaces and agents: create, change, suspend."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from accounts.verbs import Change, RunningCall, verb
 from fluxcore import clock
 from fluxcore.errors import AboveParent, Conflict, Invalid
 
-# What the first agent of a new instance may do: use its memory in every way, administer nothing.
+# Capabilities of the first agent of a new instance: all of its memory, no administration.
 EVERYDAY_CAPABILITIES = (
     "grains.read",
     "grains.write",
@@ -61,11 +61,11 @@ def create_agent(
     trust: str | None = None,
     parent: str | None = None,
 ) -> Change:
-    """A new agent: trusted, or as far as its parent is, unless told otherwise."""
+    """Create an agent. Default trust level: trusted, or its parent's if that is lower."""
     check_name(name, what="an agent")
     wanted = caps.check(capabilities)
-    home = find_space(space, call.principal)
-    above = _find_parent(home, parent)
+    owner_space = find_space(space, call.principal)
+    above = _find_parent(owner_space, parent)
     level = _checked_trust(trust, above)
     effective_capabilities.check(level, above, wanted)
 
@@ -73,14 +73,14 @@ def create_agent(
         try:
             with transaction.atomic():
                 agent = Agent.objects.create(
-                    space=home, name=name, capabilities=wanted, trust=level, parent=above, created_at=clock.now()
+                    space=owner_space, name=name, capabilities=wanted, trust=level, parent=above, created_at=clock.now()
                 )
         except IntegrityError:
             raise Conflict(
                 f"There is already an agent named {name!r} in space {space!r}. Choose another name.", agent=name
             ) from None
         call.record(
-            str(agent.uuid), chain=home.uuid.hex, name=name, capabilities=wanted, trust=level, **_child_of(above)
+            str(agent.uuid), chain=owner_space.uuid.hex, name=name, capabilities=wanted, trust=level, **_child_of(above)
         )
         return describe_agent(agent)
 
@@ -98,50 +98,50 @@ def apply_agent(
     parent: str | None = None,
     instead_of: list[str] | None = None,
 ) -> Change:
-    """Make the agent hold exactly these capabilities, creating it if it is new. Trust stays unless it is given.
+    """Set the capabilities of an agent, creating it if it is new. The trust level is kept unless it is given.
 
-    With `instead_of`, only if it still holds exactly those: what somebody else changed meanwhile is not undone.
+    With `instead_of`, only if these are still its capabilities, so that concurrent changes are not undone.
     """
     check_name(name, what="an agent")
     wanted = caps.check(capabilities)
-    home = find_space(space, call.principal)
-    known = Agent.objects.select_related("parent").filter(space=home, name=name).first()
+    owner_space = find_space(space, call.principal)
+    known = Agent.objects.select_related("parent").filter(space=owner_space, name=name).first()
     if known is not None and parent is not None and (known.parent is None or known.parent.name != parent):
         raise Conflict(
             f"The parent of an agent cannot be changed; {name!r} was created without the parent {parent!r}.", agent=name
         )
-    above = known.parent if known is not None else _find_parent(home, parent)
+    above = known.parent if known is not None else _find_parent(owner_space, parent)
     level = _checked_trust(trust or (known.trust if known is not None else None), above)
     effective_capabilities.check(level, above, wanted)
 
     def change() -> dict[str, Any]:
         agent, created = Agent.objects.get_or_create(
-            space=home,
+            space=owner_space,
             name=name,
             defaults={"capabilities": wanted, "trust": level, "parent": above, "created_at": clock.now()},
         )
         if not created:
-            # As it is now: its trust may have been lowered, or its capabilities changed, since we looked.
+            # Read it again under a lock: trust level or capabilities may have changed since the first read.
             agent = Agent.objects.select_for_update(of=("self",)).select_related("space", "parent").get(pk=agent.pk)
-        before, trust_before = agent.capabilities, agent.trust
-        kept = level if created or trust is not None else trust_before
-        if instead_of is not None and before != instead_of:
+        old, old_trust = agent.capabilities, agent.trust
+        kept = level if created or trust is not None else old_trust
+        if instead_of is not None and old != instead_of:
             raise Conflict(
                 "The capabilities have changed since you opened the form. Reload it and try again.",
                 agent=name,
-                now=before,
+                now=old,
             )
         effective_capabilities.check(kept, agent.parent, wanted)
-        changed = created or (before, trust_before) != (wanted, kept)
+        changed = created or (old, old_trust) != (wanted, kept)
         if changed and not created:
             Agent.objects.filter(pk=agent.pk).update(capabilities=wanted, trust=kept)
             agent.capabilities, agent.trust = wanted, kept
-        extra = {"trust": kept} if created or trust_before != kept else {}
+        extra = {"trust": kept} if created or old_trust != kept else {}
         call.record(
             str(agent.uuid),
-            chain=home.uuid.hex,
+            chain=owner_space.uuid.hex,
             name=name,
-            before=[] if created else before,
+            before=[] if created else old,
             after=wanted,
             **extra,
             **(_child_of(above) if created else {}),
@@ -153,23 +153,23 @@ def apply_agent(
 
 @verb("agents.set_trust", needs="accounts.manage")
 def set_trust(call: RunningCall, *, space: str, name: str, trust: str) -> Change:
-    """How far an agent may be let. Lowered, it holds less from its next request on; raised, what it was given."""
+    """Set the maximum trust level of an agent, which limits its capabilities from its next request."""
     agent = find_agent(space, name, call.principal)
     level = _checked_trust(trust_levels.check_level(trust), agent.parent)
 
     def change() -> dict[str, Any]:
-        before = Agent.objects.values_list("trust", flat=True).get(pk=agent.pk)
+        old = Agent.objects.values_list("trust", flat=True).get(pk=agent.pk)
         Agent.objects.filter(pk=agent.pk).update(trust=level)
         agent.trust = level
-        call.record(str(agent.uuid), chain=agent.space.uuid.hex, name=name, before=before, after=level)
-        return {**describe_agent(agent), "changed": before != level}
+        call.record(str(agent.uuid), chain=agent.space.uuid.hex, name=name, before=old, after=level)
+        return {**describe_agent(agent), "changed": old != level}
 
     return change
 
 
 @verb("agents.set_must_rate", needs="accounts.manage")
 def set_must_rate(call: RunningCall, *, space: str, name: str, must_rate: bool) -> Change:
-    """Whether the agent is only reminded of answers it has not judged, or recalls no further until it has."""
+    """Set whether missing feedback blocks further recalls of the agent, or only gives a reminder."""
     if not isinstance(must_rate, bool):
         raise Invalid("must_rate must be true or false.", field="must_rate")
     agent = find_agent(space, name, call.principal)
@@ -185,23 +185,23 @@ def set_must_rate(call: RunningCall, *, space: str, name: str, must_rate: bool) 
 
 @verb("agents.set_tools", needs="accounts.manage")
 def set_tools(call: RunningCall, *, space: str, name: str, tools: list[str]) -> Change:
-    """Which groups of MCP tools the agent is shown beyond the usual ones. It can do no more than before by them."""
+    """Set the groups of MCP tools an agent sees in addition to the default ones. Its capabilities do not change."""
     wanted = tool_groups.check(tools)
     agent = find_agent(space, name, call.principal)
 
     def change() -> dict[str, Any]:
-        before = Agent.objects.values_list("tools", flat=True).get(pk=agent.pk)
+        old = Agent.objects.values_list("tools", flat=True).get(pk=agent.pk)
         Agent.objects.filter(pk=agent.pk).update(tools=wanted)
         agent.tools = wanted
-        call.record(str(agent.uuid), chain=agent.space.uuid.hex, name=name, before=before, after=wanted)
-        return {**describe_agent(agent), "changed": before != wanted}
+        call.record(str(agent.uuid), chain=agent.space.uuid.hex, name=name, before=old, after=wanted)
+        return {**describe_agent(agent), "changed": old != wanted}
 
     return change
 
 
 @verb("agents.switch", needs="accounts.manage")
 def switch_agent(call: RunningCall, *, space: str, name: str, active: bool) -> Change:
-    """Stop or resume all tokens of an agent, and of the agents made for it, at once. Stopping ends its grants."""
+    """Suspend or reactivate an agent with its tokens and the agents below it. Suspending revokes its grants."""
     agent = find_agent(space, name, call.principal)
 
     def change() -> dict[str, Any]:
@@ -217,10 +217,10 @@ def switch_agent(call: RunningCall, *, space: str, name: str, active: bool) -> C
     return change
 
 
-def _find_parent(home: Space, name: str | None) -> Agent | None:
+def _find_parent(owner_space: Space, name: str | None) -> Agent | None:
     if name is None:
         return None
-    parent = find_agent(home.name, name)
+    parent = find_agent(owner_space.name, name)
     if effective_capabilities.count_ancestors(parent) >= effective_capabilities.MAX_ANCESTORS:
         raise Invalid(
             "The chain of parents is too long: an agent can have at most "
@@ -231,11 +231,11 @@ def _find_parent(home: Space, name: str | None) -> Agent | None:
 
 
 def _checked_trust(trust: str | None, parent: Agent | None) -> str:
-    """A level an agent of that parent can have; left out, the usual one or the parent's if that is lower."""
+    """A valid trust level under that parent; by default `trusted`, or the parent's if that is lower."""
     rank = trust_levels.LEVELS.index
     if trust is None:
-        usual = Agent.Trust.TRUSTED.value
-        return usual if parent is None or rank(parent.trust) >= rank(usual) else parent.trust
+        default = Agent.Trust.TRUSTED.value
+        return default if parent is None or rank(parent.trust) >= rank(default) else parent.trust
     level = trust_levels.check_level(trust)
     if parent is not None and rank(level) > rank(parent.trust):
         raise AboveParent(

@@ -1,4 +1,4 @@
-"""Requests nobody stands behind: all counted, one audit entry per source and minute."""
+"""Refused anonymous requests: all are counted, with one audit entry per source and minute."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fluxcore.writes import booth
 _NOBODY = Principal(
     kind="agent", name="-", space=None, chain=INSTANCE_CHAIN, capabilities=parsed(()), ceiling="external_source"
 )
-_MAX_SOURCES = 1000  # sources remembered per process and minute; the rest share one name
+_MAX_SOURCES = 1000  # sources counted separately per process and minute; the others share one name
 _KEPT = timedelta(days=7)
 
 _lock = threading.Lock()
@@ -26,7 +26,7 @@ _counts: dict[tuple[str, datetime], int] = {}
 
 
 def count_refusal(source: str) -> None:
-    """Count a refusal. Only the first of a source and minute, and the sum of a past minute, touch the database."""
+    """Count a refusal. Only the first of a source and minute, and the sum of a past minute, are written at once."""
     minute = clock.now().replace(second=0, microsecond=0)
     key = (source[:64], minute)
     with _lock:
@@ -36,14 +36,14 @@ def count_refusal(source: str) -> None:
         _counts[key] = _counts.get(key, 0) + 1
     if first:
         booth.post(lambda: _write(key))
-        flush(before=minute)
+        flush(older_than=minute)
         _flush_later()
 
 
-def flush(*, before: datetime | None = None) -> None:
-    """Write the sums of past minutes (all of them without `before`)."""
+def flush(*, older_than: datetime | None = None) -> None:
+    """Write the sums of past minutes (all of them without `older_than`)."""
     with _lock:
-        past = {old: _counts.pop(old) for old in list(_counts) if before is None or old[1] < before}
+        past = {old: _counts.pop(old) for old in list(_counts) if older_than is None or old[1] < older_than}
     if past:
         booth.post(lambda: _add(past))
 
@@ -52,18 +52,18 @@ _timer: threading.Timer | None = None
 
 
 def _flush_later() -> None:
-    """The sum of a minute is written soon after it, also when nobody is refused any more."""
+    """Start a timer that writes the sum of a minute soon after it, even without further refusals."""
     global _timer
     if settings.BOOTH == "inline" or (_timer is not None and _timer.is_alive()):
-        return  # a command's or a test's process does not live that long
-    _timer = threading.Timer(75, _flush_and_go_on)
+        return  # processes of commands and tests end sooner
+    _timer = threading.Timer(75, _flush_past)
     _timer.daemon = True
     _timer.start()
 
 
-def _flush_and_go_on() -> None:
+def _flush_past() -> None:
     global _timer
-    flush(before=clock.now().replace(second=0, microsecond=0))
+    flush(older_than=clock.now().replace(second=0, microsecond=0))
     _timer = None
     if _counts:
         _flush_later()
@@ -71,7 +71,7 @@ def _flush_and_go_on() -> None:
 
 def _add(past: dict[tuple[str, datetime], int]) -> None:
     for (source, minute), count in past.items():
-        # The first one was counted when the row was made.
+        # The first one was counted when the row was created.
         RefusalMinute.objects.filter(source=source, minute=minute).update(count=F("count") + count - 1)
 
 

@@ -1,4 +1,4 @@
-"""The one authorisation call. Every door makes it; a door with weaker checks is a bug."""
+"""Authorisation of operations. REST, MCP, dashboard, admin and shell all call `authorise`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from accounts.grant_request_hint import suggest_grant_request
 from accounts.principals import Principal
 from fluxcore.errors import Forbidden, StepUpRequired
 
-# Asking is not getting: any agent may look at itself and ask a person for a capability it lacks.
+# Operations of every agent: read its own rights, and request a capability from a person.
 FOR_EVERY_AGENT = frozenset({"grants.request", "self.read"})
-# Their own password, second factor and sessions.
+# Operations of every person: their own password, second factor and sessions.
 FOR_EVERY_PERSON = frozenset({"own.sessions", "own.secrets"})
 
 
@@ -25,10 +25,10 @@ def may(principal: Principal, operation: str, target: str | None = None) -> bool
 
 
 def authorise(principal: Principal, operation: str, target: str | None = None, *, action: str | None = None) -> None:
-    """Return if allowed; otherwise put the refusal on the chain and raise."""
+    """Return if the operation is allowed; otherwise record the refusal in the audit log and raise."""
     if may(principal, operation, target):
         if principal.kind == "user" and operation in NEED_FRESH_CODE and not principal.fresh:
-            raise StepUpRequired  # a question to the person, not a refusal: nothing for the chain
+            raise StepUpRequired  # asks the person for a code; not a refusal, so no audit entry
         return
     missing = f"{operation}:{target}" if target is not None else operation
     audit.refuse(principal, action or operation, (target or "")[:200], details={"missing": missing[:600]})

@@ -1,10 +1,10 @@
-"""Handlers of declared calls (`flux/calls/`): verbs and selectors whose arguments are checked by the declaration.
+"""Handlers of declared calls (`flux/calls/`): verbs and selectors whose declaration checks their arguments.
 
     @handles(calls.SetKey, asks=writes)
     def set_key(call: RunningCall, request: calls.SetKey) -> Change: ...
 
-The handler of a call that reads gets the principal instead of the running call and answers at once. The order of
-`accounts/verbs.py` stays: who may not is refused first, then what was given is checked, then the change is made.
+The handler of a call that reads gets the principal instead of the running call and returns the answer. The order is
+that of `accounts/verbs.py`: first the authorisation, then the check of the arguments, then the change.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from accounts.principals import Principal
 from accounts.verbs import Asks, RunningCall, selector, verb
 from flux.calls import schema
-from flux.calls.base import PLACES, Call, Offer
+from flux.calls.base import PLACES, Call, CallAtPlace
 from fluxcore.errors import Invalid
 
 FOR_EVERY_AGENT = "self.read"
@@ -31,7 +31,7 @@ _asks: dict[type[Call], Asks] = {}
 
 
 def handles(call: type[Call], *, asks: Asks | None = None) -> Callable[[Callable[..., Any]], Handler]:
-    """Make a function the verb or selector that a declared call stands for."""
+    """Make a function the handler of a declared call: its verb or selector."""
 
     def decorate(body: Callable[..., Any]) -> Handler:
         @wraps(body)
@@ -39,35 +39,35 @@ def handles(call: type[Call], *, asks: Asks | None = None) -> Callable[[Callable
             return body(first, checked(call, given))
 
         make = selector if call.reads else verb
-        made = make(call.verb, needs=needed(call), asks=asks)(check_first)
-        return register(call, made, asks=asks)
+        wrapped = make(call.verb, needs=needed(call), asks=asks)(check_first)
+        return register(call, wrapped, asks=asks)
 
     return decorate
 
 
 def register(call: type[Call], handler: Handler, *, asks: Asks | None = None) -> Handler:
-    """For a call that stands for several verbs: a function that chooses among them."""
+    """Register the handler of a call directly, such as a function that chooses between several verbs."""
     _handlers[call] = handler
     _asks[call] = asks or (lambda principal, given: [(needed(call), None)])
     return handler
 
 
 def handler(call: type[Call]) -> Handler:
-    """Its module is imported when the first call comes: to be listed, a call loads nothing of its room."""
+    """The handler of a call, whose module is imported when it is first needed."""
     if call not in _handlers:
         import_module(sys.modules[call.__module__].HANDLERS)
     return _handlers[call]
 
 
 def asked_by(call: type[Call]) -> Asks:
-    """What the call asks for, of its principal and fields, before its handler does."""
+    """Function that returns the operations a call needs, of its principal and fields."""
     handler(call)
     return _asks[call]
 
 
 def needed(call: type[Call]) -> str:
     """The capability a verb is registered with. A call that names none is for every agent."""
-    needs = Offer(call, PLACES[0] if "place" in call.model_fields else None).needs
+    needs = CallAtPlace(call, PLACES[0] if "place" in call.model_fields else None).needs
     return needs[-1] if needs else FOR_EVERY_AGENT
 
 
@@ -85,12 +85,12 @@ def _refusal(call: type[Call], error: ValidationError) -> Invalid:
     shape: dict[str, Any] = {"properties": schema.properties(call)}
     name, details = "", dict[str, Any]()
     for step in where:
-        if isinstance(step, int):  # of a list: the refusal is about that element
+        if isinstance(step, int):  # the error is about this element of a list
             name, shape, details["index"] = "", shape["items"], step
         elif isinstance(shape.get("additionalProperties"), dict):
             name, shape = f"{name}.{str(step)[:64]}", shape["additionalProperties"]
         elif "properties" not in shape:
-            break  # an alternative of a union: the field is named already
+            break  # an alternative of a union; the field is known already
         elif step not in shape["properties"]:
             unknown = Invalid.unknown(step, shape["properties"])
             unknown.details |= details
@@ -106,10 +106,10 @@ def _refusal(call: type[Call], error: ValidationError) -> Invalid:
         details["limit"] = limit
     words = context["error"] if kind == "value_error" else first["msg"] if kind in _OWN_WORDS else allowed(shape)
     element = f"{field}[{details['index']}]" if "index" in details else field
-    return Invalid(f"{name or element} is {words}.", field=field, **details)
+    return Invalid(f"{name or element} must be {words}.", field=field, **details)
 
 
-_OWN_WORDS = ("seconds",)  # errors that types of `flux/calls/types.py` raise with a sentence of their own
+_OWN_WORDS = ("seconds",)  # errors of `flux/calls/types.py` that have their own sentence
 _WORDS = {
     "string": "a text",
     "integer": "a whole number",
@@ -121,9 +121,9 @@ _WORDS = {
 
 
 def allowed(shape: dict[str, Any]) -> str:
-    """What a schema allows, as it completes "FIELD is ..."."""
+    """What a schema allows, in words that complete "FIELD is ..."."""
     if "enum" in shape:
-        return f"one of {', '.join(str(one) for one in shape['enum'] if one is not None)}"
+        return f"one of {', '.join(str(value) for value in shape['enum'] if value is not None)}"
     kind = schema.kind(shape)
     words = _WORDS.get(kind, "JSON")
     if kind == "object":

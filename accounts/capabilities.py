@@ -1,4 +1,4 @@
-"""What an agent may do: `<domain>.<action>[@<namespace>][:<glob>]`. Nothing is allowed by default."""
+"""Capabilities of agents: `<domain>.<action>[@<namespace>][:<glob>]`. Nothing is allowed by default."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from accounts.names import NAME
 from fluxcore import globs
 from fluxcore.errors import Invalid
 
-# Operations whose targets have names, so that a glob can narrow them.
+# Operations whose targets have names, so that a glob can limit them.
 SCOPED = {
     "memory": ("read", "write"),
     "bb": ("read", "write"),
@@ -28,10 +28,10 @@ UNSCOPED = {
 OPERATIONS = frozenset(
     f"{domain}.{action}" for table in (SCOPED, UNSCOPED) for domain, actions in table.items() for action in actions
 )
-# Whose targets lie in somebody's namespace, so that it can be named: `memory.read@bob:notes/*`, `bb.write@ops`.
-# Without a name memory is the agent's own, and bb every board of its space. `@*` is any namespace.
+# Operations whose targets are in a namespace, which can be named: `memory.read@bob:notes/*`, `bb.write@ops`. Without
+# one, `memory` is the agent's own memory and `bb` every board of its space. `@*` is any namespace.
 ADDRESSED = frozenset({"memory.read", "memory.write", "bb.read", "bb.write"})
-# For people and for the shell; no token ever carries them.
+# Operations of people and the shell, never of tokens.
 NEVER_FOR_AGENTS = frozenset(
     {
         "instance.manage",
@@ -52,7 +52,7 @@ NEVER_FOR_AGENTS = frozenset(
         "policy",
     }
 )
-# People give a code from the last five minutes for these: they decide who may do what, or cannot be undone.
+# Operations that need a code from the last five minutes, because they change rights or cannot be undone.
 NEED_FRESH_CODE = frozenset(
     {
         "instance.manage",
@@ -71,7 +71,7 @@ _NAME = re.compile(NAME)
 
 
 class Capabilities:
-    """A parsed set, ready to answer quickly. Within another set it allows only what both allow."""
+    """A parsed set of capabilities. With `within`, it allows only what both sets allow."""
 
     __slots__ = ("_everything", "_given", "_scopes", "_texts", "within")
 
@@ -90,9 +90,9 @@ class Capabilities:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What is held, to be read; worked out when somebody does, for it compares every scope with every other.
+        """The effective capabilities as texts, computed when first read because that compares all scopes.
 
-        Where two globs only overlap, what they share has no text of its own.
+        The intersection of two globs that only overlap has no text and is left out.
         """
         if self._texts is None:
             self._texts = tuple(sorted(self._cut(self._given, self.within))) if self.within else self._given
@@ -104,40 +104,40 @@ class Capabilities:
         return self.within is None or self.within.allow(operation, target)
 
     def _allow(self, operation: str, target: str | None) -> bool:
-        for one in sufficient_operations(operation):
-            if one in self._everything:
+        for sufficient in sufficient_operations(operation):
+            if sufficient in self._everything:
                 return True
-            if target is not None and any(globs.matches(scope, target) for scope in self._scopes.get(one, ())):
+            if target is not None and any(globs.matches(scope, target) for scope in self._scopes.get(sufficient, ())):
                 return True
         return False
 
     def scoped(self, operation: str) -> bool:
-        """Whether it is allowed at all, for some names at least."""
-        if not any(one in self._everything or one in self._scopes for one in sufficient_operations(operation)):
+        """Whether the operation is allowed for some names at least."""
+        if not any(name in self._everything or name in self._scopes for name in sufficient_operations(operation)):
             return False
         return self.within is None or self.within.scoped(operation)
 
     def anywhere(self, operation: str) -> bool:
-        """The same, in whatever namespace."""
-        held = {without_namespace(one) for one in (*self._everything, *self._scopes)}
+        """Whether the operation is allowed for some names in any namespace."""
+        held = {without_namespace(name) for name in (*self._everything, *self._scopes)}
         return operation in held and (self.within is None or self.within.anywhere(operation))
 
     def covers(self, capability: str) -> bool:
-        """Whether all that a capability allows is allowed here too. What cannot be proven is denied."""
+        """Whether everything a capability allows is allowed here too. False if that cannot be proven."""
         return self._covers(capability) and self.leaves_room_for(capability)
 
     def leaves_room_for(self, capability: str) -> bool:
-        """Whether it could be held here, if it were added."""
+        """Whether the capability would be effective if it were added."""
         return self.within is None or self.within.covers(capability)
 
     def _covers(self, capability: str) -> bool:
         operation, scope = split(capability)
         held = sufficient_operations(operation)
-        if any(one in self._everything for one in held):
+        if any(name in self._everything for name in held):
             return True
         if scope is None or scope == "*":
             return False
-        return any(scopes.within(scope, outer) for one in held for outer in self._scopes.get(one, ()))
+        return any(scopes.within(scope, outer) for name in held for outer in self._scopes.get(name, ()))
 
     def _cut(self, given: Iterable[str], within: Capabilities) -> set[str]:
         whole = Capabilities(text for text in given if within.covers(text))
@@ -146,7 +146,7 @@ class Capabilities:
 
 @lru_cache(maxsize=4096)
 def sufficient_operations(operation: str) -> tuple[str, ...]:
-    """The operations any of which lets this one through, itself first."""
+    """The operations any of which allows this one, itself first."""
     base, at, whose = operation.partition("@")
     if not at:
         return (operation,)
@@ -160,7 +160,7 @@ def without_namespace(operation: str) -> str:
 
 
 def split(text: str) -> tuple[str, str | None]:
-    """Operation and scope of one capability, or a refusal that says what is wrong with it."""
+    """Operation and scope of one capability; Invalid if it is not valid."""
     if not isinstance(text, str) or len(text) > 600:
         raise Invalid("A capability must be a text like grains.read or memory.write:notes/*.", field="capabilities")
     operation, colon, scope = text.partition(":")
@@ -188,12 +188,12 @@ def split(text: str) -> tuple[str, str | None]:
 
 @lru_cache(maxsize=1024)
 def parsed(texts: tuple[str, ...], within: tuple[tuple[str, ...], ...] = ()) -> Capabilities:
-    """A set by its value; each further layer holds all that stand before it."""
+    """Parsed capabilities, cached by value; each layer of `within` limits those before it."""
     return Capabilities(texts, parsed(within[0], within[1:]) if within else None)
 
 
 def check(texts: Iterable[str]) -> list[str]:
-    """The capabilities as they are stored: valid, sorted, without repeats."""
+    """Check capabilities and return them as they are stored: sorted, without duplicates."""
     if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
         raise Invalid("capabilities must be a list of texts like grains.read.", field="capabilities")
     found = sorted(set(texts))

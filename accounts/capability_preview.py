@@ -1,4 +1,4 @@
-"""Names that exist in a space, so that people see what a capability reaches. Rooms that keep named things tell them."""
+"""Preview of capabilities on names that exist in a space. Packages register providers of their names."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from accounts.capability_reach import OperationReach, find_reach
 
 MAX_NAMES = 12
 
-Provider = Callable[[int, int], list[str]]  # of a space's number, at most so many
+Provider = Callable[[int, int], list[str]]  # (number of the space, most names) -> names
 _providers: dict[str, Provider] = {}
 
 
 def register_names(domain: str) -> Callable[[Provider], Provider]:
-    """Register who knows the names of a domain: `@names_of("artifacts")`."""
+    """Decorator that registers the provider of a domain's names: `@register_names("artifacts")`."""
 
     def register(provider: Provider) -> Provider:
         _providers[domain] = provider
@@ -27,7 +27,7 @@ def register_names(domain: str) -> Callable[[Provider], Provider]:
 
 @dataclass(frozen=True)
 class ReachedNames:
-    """One operation, on real names and on those somebody typed."""
+    """Existing and typed names that one operation allows or does not allow."""
 
     operation: str
     extent: str  # all, some, none
@@ -37,25 +37,29 @@ class ReachedNames:
 
 @dataclass(frozen=True)
 class DomainPreview:
+    """Preview of all operations of one domain."""
+
     name: str
-    scoped: bool  # whether a glob can narrow it
-    nameless: bool  # nothing of it exists here yet
+    scoped: bool  # whether a glob can limit it
+    nameless: bool  # whether no names exist in the space yet
     operations: list[ReachedNames]
 
 
 def preview_capabilities(held: Capabilities, space: int | None, typed: tuple[str, ...] = ()) -> list[DomainPreview]:
-    """What a set of capabilities allows, domain by domain."""
+    """Preview a set of capabilities by domain."""
     real = {domain: provider(space, MAX_NAMES) if space is not None else [] for domain, provider in _providers.items()}
     reaches = find_reach(held, [*(name for names in real.values() for name in names), *typed])
     found = []
-    for domain, of in groupby(reaches, key=lambda one: one.operation.split(".")[0]):
+    for domain, operations in groupby(reaches, key=lambda reach: reach.operation.split(".")[0]):
         names = (*real.get(domain, ()), *(typed if domain in SCOPED else ()))
         found.append(
-            DomainPreview(domain, domain in SCOPED, not real.get(domain), [_reached(one, names) for one in of])
+            DomainPreview(
+                domain, domain in SCOPED, not real.get(domain), [_reached(reach, names) for reach in operations]
+            )
         )
     return found
 
 
-def _reached(one: OperationReach, names: tuple[str, ...]) -> ReachedNames:
-    allowed = tuple(name for name in names if one.extent == "all" or name in one.names)
-    return ReachedNames(one.operation, one.extent, allowed, tuple(name for name in names if name not in allowed))
+def _reached(reach: OperationReach, names: tuple[str, ...]) -> ReachedNames:
+    allowed = tuple(name for name in names if reach.extent == "all" or name in reach.names)
+    return ReachedNames(reach.operation, reach.extent, allowed, tuple(name for name in names if name not in allowed))

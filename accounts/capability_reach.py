@@ -1,4 +1,4 @@
-"""What capabilities would allow, shown on names that exist: for people who are about to give them."""
+"""Reach of capabilities: which operations they allow on which names."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from accounts.capabilities import OPERATIONS, SCOPED, Capabilities, parsed
 
 @dataclass(frozen=True)
 class OperationReach:
-    """How far one operation goes."""
+    """Whether one operation is allowed for all, some or no names."""
 
     operation: str
     extent: Literal["all", "some", "none"]
-    names: tuple[str, ...] = ()  # of those shown, the ones a scope lets in; "some" without any lets in other names
+    names: tuple[str, ...] = ()  # allowed ones of the tested names; "some" without any allows only other names
 
 
 def find_reach(capabilities: Capabilities | Iterable[str], names: Iterable[str]) -> list[OperationReach]:
-    """Every operation, in one order, with the names it would reach."""
+    """All operations in alphabetical order, with the tested names they allow."""
     held = capabilities if isinstance(capabilities, Capabilities) else parsed(tuple(capabilities))
     shown = tuple(dict.fromkeys(names))
     return [_reach(held, operation, shown) for operation in sorted(OPERATIONS)]

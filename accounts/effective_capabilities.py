@@ -1,7 +1,7 @@
-"""What an agent holds at this moment: its own capabilities and its open grants, cut to its trust and to its parent.
+"""Effective capabilities of an agent: its own and its active grants, limited by its trust level and its parent.
 
-Nothing of it is remembered between requests, so a grant that was taken back or ran out, a lowered trust
-and a narrowed parent hold for the next request of every process. Only parsed sets are kept, by value.
+They are computed for every request, so that a revoked or expired grant, a lower trust level and fewer capabilities of
+the parent take effect with the next request in every process. Only parsed sets are cached, by value.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fluxcore.raw_sql import adapt_moment
 MAX_ANCESTORS = 4
 Layers = tuple[tuple[str, ...], ...]
 
-# For joins: the grants of agent `a` that are open at the moment given.
+# SQL join of the active grants of agent `a` at a given time.
 OPEN_GRANTS = (
     f"LEFT JOIN {Grant._meta.db_table} g ON g.agent_id = a.id AND g.revoked_at IS NULL "
     "AND (g.expires_at IS NULL OR g.expires_at > %s)"
@@ -36,13 +36,13 @@ _ANCESTOR = (
 
 
 def layers(capabilities: Any, granted: Iterable[str | None], level: str) -> Layers:
-    """One agent's share: what it was given, and how far its trust lets it."""
+    """Layers of one agent: its capabilities with its grants, and those its trust level allows."""
     texts: list[str] = json.loads(capabilities) if isinstance(capabilities, str) else capabilities
     return (*texts, *(text for text in granted if text is not None)), trust.LAYERS[level]
 
 
 def ancestor_layers(parent: int | None, now: datetime) -> Layers | None:
-    """What the ancestors hold, one statement each; None if one of them is stopped or the line has no end."""
+    """Layers of all ancestors, one statement each; None if one is suspended or there are too many."""
     found: Layers = ()
     for _ in range(MAX_ANCESTORS):
         if parent is None:
@@ -62,7 +62,7 @@ def combine_layers(own: Layers, over: Layers) -> Capabilities:
 
 
 def capabilities_of(agent: Agent) -> Capabilities:
-    """What the agent would hold if it called now; nothing if it or an ancestor is stopped."""
+    """The effective capabilities of an agent now; none if it or an ancestor is suspended."""
     now = clock.now()
     over = ancestor_layers(agent.parent_id, now) if agent.active else None
     if over is None:
@@ -72,12 +72,12 @@ def capabilities_of(agent: Agent) -> Capabilities:
 
 
 def open_grants(now: datetime | None = None) -> QuerySet[Grant]:
-    """Grants that hold: not taken back, not run out."""
+    """Active grants: neither revoked nor expired."""
     return Grant.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now or clock.now()), revoked_at=None)
 
 
 def count_ancestors(agent: Agent) -> int:
-    """How many there are above it."""
+    """Number of ancestors of an agent."""
     count = 0
     while agent.parent is not None and count <= MAX_ANCESTORS:
         agent, count = agent.parent, count + 1
@@ -85,7 +85,7 @@ def count_ancestors(agent: Agent) -> int:
 
 
 def check(level: str, parent: Agent | None, capabilities: list[str]) -> None:
-    """Refuse what an agent of that trust, made for that parent, can never be given."""
+    """Refuse capabilities above the trust level, or that the parent lacks."""
     trust.check(level, capabilities)
     if parent is not None:
         held = capabilities_of(parent)

@@ -1,4 +1,4 @@
-"""How an agent that was refused can ask a person for what it lacks."""
+"""Hint in refusals: the call with which an agent can request the missing capability."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ CALL = "POST /api/v1/grant-requests"
 
 
 def suggest_grant_request(principal: Principal, operation: str, target: str | None) -> dict[str, Any]:
-    """`ask`: the call that asks for it, ready to send. Nothing where that is no use: it could not be granted."""
+    """`ask`: the call that requests the capability, ready to send. Empty if it could not be granted."""
     if principal.kind != "agent" or without_namespace(operation) not in OPERATIONS:
         return {}
     capability = operation
     if target and operation.split(".")[0] in SCOPED:
         capability = f"{operation}:{scopes.literal(target)}"
     if len(capability) > MAX_PATTERN or not capability.isprintable():
-        return {}  # no such name could be shown to the person who decides
+        return {}  # the name cannot be shown to the person who decides
     if not principal.capabilities.leaves_room_for(capability):
         return {}
     return {"ask": {"call": CALL, "body": {"capability": capability}}}

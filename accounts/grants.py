@@ -1,7 +1,7 @@
-"""Grants: capabilities added at run time until they run out or are taken back, and agents' requests for them.
+"""Grants: capabilities added to agents until they expire or are revoked, and agents' requests for them.
 
-A grant never reaches above the agent's trust, its parent or the rights of whoever gives it. That is
-checked here to be told at once, and holds later because `holdings` cuts on every request.
+A grant never exceeds the agent's trust level, its parent's capabilities or the rights of the person who grants it. That
+is checked here for an immediate error, and on every request by `effective_capabilities`.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from fluxcore import clock, events
 from fluxcore.command_names import typed_command
 from fluxcore.errors import Conflict, Forbidden, Invalid, NotFound
 
-MAX_OPEN = 256  # grants of one agent that hold at the same time
-MAX_WAITING = 20  # requests of one agent that nobody has answered yet
+MAX_OPEN = 256  # active grants of one agent
+MAX_WAITING = 20  # unanswered requests of one agent
 MAX_REQUESTS_PER_MINUTE = 30
 MAX_PAGE = 200
-# The chain's words for what happened, whichever verb did it: giving, accepting, revoking, stopping an agent.
+# Actions in the audit log, whichever verb granted or revoked: give, accept, revoke, suspending an agent.
 GRANTED, REVOKED = "capability_granted", "capability_revoked"
 
 MAX_CAPABILITY = 512
-# Controls, and what reorders or hides text where a person reads it.
+# Control characters, and characters that reorder or hide text.
 HIDDEN = (
     r"\u0000-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
     r"\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
@@ -40,7 +40,7 @@ _HIDDEN = re.compile(f"[{HIDDEN}\\ud800-\\udfff\U0001d173-\U0001d17a\U000e0000-\
 
 @verb("grants.give", needs="grant")
 def give(call: RunningCall, *, space: str, agent: str, capability: str, expires_at: str | None = None) -> Change:
-    """Let an agent do more, at once, until a moment or until it is taken back."""
+    """Grant a capability to an agent, until it expires or is revoked."""
     row = find_agent(space, agent, call.principal)
     wanted, until = check_capability(capability), _until(expires_at)
     _check_giver(call.principal, wanted)
@@ -49,7 +49,7 @@ def give(call: RunningCall, *, space: str, agent: str, capability: str, expires_
 
 @verb("grants.revoke", needs="grant")
 def revoke(call: RunningCall, *, grant: str) -> Change:
-    """Take a grant back: the next request of the agent is without it, on every process."""
+    """Revoke a grant, from the agent's next request, in every process."""
     row = Grant.objects.select_related("agent__space").filter(uuid=_number(grant, "grant")).first()
     if row is None or not call.principal.reaches(row.agent.space_id):
         raise NotFound(
@@ -66,7 +66,7 @@ def revoke(call: RunningCall, *, grant: str) -> Change:
 
 @verb("grants.request", needs="grants.request")
 def request(call: RunningCall, *, capability: str) -> Change:
-    """An agent asks for what it lacks; the reason is for the person who decides."""
+    """Request a capability as an agent; the reason is shown to the person who decides."""
     if call.principal.agent is None:
         raise Invalid(
             "Only agents can request capabilities. Grant one with "
@@ -82,7 +82,7 @@ def request(call: RunningCall, *, capability: str) -> Change:
 
     def change() -> dict[str, Any]:
         ticket.take()
-        waiting = GrantRequest.objects.filter(agent=agent, state=GrantRequest.State.WAITING)
+        waiting = GrantRequest.objects.filter(agent=agent, state=GrantRequest.RequestState.WAITING)
         row = waiting.filter(capability=wanted).first()
         if row is not None:
             call.record(str(row.uuid), capability=wanted, again=True)
@@ -96,7 +96,7 @@ def request(call: RunningCall, *, capability: str) -> Change:
             agent=agent, capability=wanted, reason=audit.readable(call.reason, 500), asked_at=clock.now()
         )
         call.record(str(row.uuid), capability=wanted)
-        _tell(call, "grant.requested", str(row.uuid), agent, wanted)
+        _add_event(call, "grant.requested", str(row.uuid), agent, wanted)
         return describe_request(row)
 
     return change
@@ -104,12 +104,12 @@ def request(call: RunningCall, *, capability: str) -> Change:
 
 @verb("grants.accept", needs="grant")
 def accept(call: RunningCall, *, request: str, expires_at: str | None = None) -> Change:
-    """Give what an agent asked for. Everything is checked again: much may have changed since it asked."""
+    """Accept a request and grant its capability. Everything is checked again, because it may have changed."""
     row, until = _find_request(call, request), _until(expires_at)
     _check_giver(call.principal, row.capability)
 
     def change() -> dict[str, Any]:
-        _answer(call, row, GrantRequest.State.ACCEPTED)
+        _answer(call, row, GrantRequest.RequestState.ACCEPTED)
         row.grant = _add(call, row.agent_id, row.capability, until, request=str(row.uuid))
         row.save(update_fields=["grant"])
         return describe_request(row)
@@ -119,13 +119,13 @@ def accept(call: RunningCall, *, request: str, expires_at: str | None = None) ->
 
 @verb("grants.decline", needs="grant")
 def decline(call: RunningCall, *, request: str) -> Change:
-    """Leave an agent without what it asked for; the reason is what it reads."""
+    """Decline a request; the reason is shown to the agent."""
     row = _find_request(call, request)
 
     def change() -> dict[str, Any]:
-        _answer(call, row, GrantRequest.State.DECLINED)
+        _answer(call, row, GrantRequest.RequestState.DECLINED)
         call.record(str(row.uuid), chain=row.agent.space.uuid.hex, agent=row.agent.name, capability=row.capability)
-        _tell(call, "grant.declined", str(row.uuid), row.agent, row.capability)
+        _add_event(call, "grant.declined", str(row.uuid), row.agent, row.capability)
         return describe_request(row)
 
     return change
@@ -133,9 +133,9 @@ def decline(call: RunningCall, *, request: str) -> Change:
 
 @selector("grants.own_requests", needs="grants.request")
 def own_requests(principal: Principal, *, state: str | None = None, limit: int = 50) -> dict[str, Any]:
-    """The newest of what this agent asked for."""
-    if state is not None and state not in GrantRequest.State.values:
-        raise Invalid(f"state must be one of {', '.join(GrantRequest.State.values)}.", field="state")
+    """The newest requests of this agent."""
+    if state is not None and state not in GrantRequest.RequestState.values:
+        raise Invalid(f"state must be one of {', '.join(GrantRequest.RequestState.values)}.", field="state")
     if not 1 <= limit <= MAX_PAGE:
         raise Invalid(f"limit must be between 1 and {MAX_PAGE}.", field="limit")
     found = GrantRequest.objects.filter(agent=principal.agent).select_related("agent__space", "grant").order_by("-id")
@@ -146,14 +146,14 @@ def own_requests(principal: Principal, *, state: str | None = None, limit: int =
 
 
 def end_all(call: RunningCall, agent: Agent) -> tuple[int, int]:
-    """Of an agent that is being stopped: take back its open grants and answer its requests."""
+    """Revoke all active grants of an agent that is being suspended, and decline its requests."""
     ended = sum(
         _end(call, row)
         for row in effective_capabilities.open_grants().filter(agent=agent).select_related("agent__space")
     )
-    waiting = GrantRequest.objects.filter(agent=agent, state=GrantRequest.State.WAITING)
+    waiting = GrantRequest.objects.filter(agent=agent, state=GrantRequest.RequestState.WAITING)
     declined = waiting.update(
-        state=GrantRequest.State.DECLINED,
+        state=GrantRequest.RequestState.DECLINED,
         answered_by=call.principal.actor,
         answered_at=clock.now(),
         answer="The agent was suspended.",
@@ -162,7 +162,7 @@ def end_all(call: RunningCall, agent: Agent) -> tuple[int, int]:
 
 
 def check_capability(capability: Any) -> str:
-    """One capability as it is kept: valid, and fit to be shown to the person who decides."""
+    """Check a capability: valid, and readable for the person who decides."""
     split(capability)
     if len(capability) > MAX_CAPABILITY or _HIDDEN.search(capability):
         raise Invalid(
@@ -233,7 +233,7 @@ def _find_request(call: RunningCall, request: str) -> GrantRequest:
 
 
 def _add(call: RunningCall, agent_number: int, capability: str, until: datetime | None, **details: Any) -> Grant:
-    # The row is held so that nobody stops the agent, or gives it the same, between our look and our write.
+    # The row is locked so that nobody suspends the agent, or grants it the same, between check and write.
     agent = Agent.objects.select_for_update(of=("self",)).select_related("space", "parent").get(pk=agent_number)
     if not agent.active:
         raise Conflict(
@@ -265,7 +265,7 @@ def _add(call: RunningCall, agent_number: int, capability: str, until: datetime 
         expires_at=until,
     )
     _record(call, GRANTED, row, expires_at=clock.rfc3339(until), **details)
-    _tell(call, "grant.given", str(row.uuid), agent, capability)
+    _add_event(call, "grant.given", str(row.uuid), agent, capability)
     return row
 
 
@@ -276,14 +276,14 @@ def _end(call: RunningCall, row: Grant) -> bool:
     )
     if changed:
         _record(call, REVOKED, row)
-        _tell(call, "grant.revoked", str(row.uuid), row.agent, row.capability)
+        _add_event(call, "grant.revoked", str(row.uuid), row.agent, row.capability)
     return bool(changed)
 
 
-def _answer(call: RunningCall, row: GrantRequest, state: GrantRequest.State) -> None:
+def _answer(call: RunningCall, row: GrantRequest, state: GrantRequest.RequestState) -> None:
     row.state, row.answered_by, row.answered_at = state, call.principal.actor, clock.now()
     row.answer = audit.readable(call.reason, 500)
-    changed = GrantRequest.objects.filter(pk=row.pk, state=GrantRequest.State.WAITING).update(
+    changed = GrantRequest.objects.filter(pk=row.pk, state=GrantRequest.RequestState.WAITING).update(
         state=row.state, answered_by=row.answered_by, answered_at=row.answered_at, answer=row.answer
     )
     if not changed:
@@ -302,7 +302,7 @@ def _record(call: RunningCall, action: str, row: Grant, **details: Any) -> None:
     call.recorded = True
 
 
-def _tell(call: RunningCall, kind: str, subject: str, agent: Agent, capability: str) -> None:
-    """Followers of the space hear of it, whoever did it from wherever."""
+def _add_event(call: RunningCall, kind: str, subject: str, agent: Agent, capability: str) -> None:
+    """Add an event for followers of the space."""
     data = {"agent": agent.name, "capability": capability}
     events.append(kind, space=agent.space_id, actor=call.principal.actor, subject=subject, data=data)

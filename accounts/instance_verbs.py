@@ -1,4 +1,4 @@
-"""What happens to an instance as a whole leaves a link on its own chain."""
+"""Audit entries of a reset or restore of the whole instance."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from accounts.verbs import Change, RunningCall, verb
 
 @verb("instance.reset", needs="instance.manage")
 def note_reset(call: RunningCall, *, heads: dict[str, str]) -> Change:
-    """The first link of the new chain names the ends of the old ones."""
+    """Record a reset: the first entry of the new chain has the heads of the old ones."""
 
     def change() -> dict[str, Any]:
         call.record("instance", heads=heads)
@@ -21,10 +21,10 @@ def note_reset(call: RunningCall, *, heads: dict[str, str]) -> Change:
 
 @verb("instance.restore", needs="instance.manage")
 def note_restore(call: RunningCall, *, backup: str, created_at: str) -> Change:
-    """A restored instance says so: its chain goes on from the backup with this link."""
+    """Record a restore: the first entry after those of the backup."""
 
     def change() -> dict[str, Any]:
-        # Whatever ended since the backup was made stays ended: nobody comes back in with an old cookie or link.
+        # Sessions and links of the backup may have ended since, so that all are deleted.
         sessions, _ = Session.objects.all().delete()
         Enrolment.objects.filter(used_at=None).delete()
         call.record("instance", backup=backup, created_at=created_at, sessions=sessions)

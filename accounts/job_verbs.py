@@ -1,4 +1,4 @@
-"""Steering background work is a write like any other: allowed, reasoned, on the chain."""
+"""Verbs on background jobs: run a parked job again, park a queued one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fluxcore.work import jobs
 
 @verb("jobs.run", needs="jobs.manage")
 def run_job(call: RunningCall, *, job: str) -> Change:
-    """Give a parked job five new tries."""
+    """Queue a parked job again with five new attempts."""
 
     number = _reachable(call, job)
 
@@ -27,7 +27,7 @@ def run_job(call: RunningCall, *, job: str) -> Change:
 
 @verb("jobs.park", needs="jobs.manage")
 def park_job(call: RunningCall, *, job: str) -> Change:
-    """Take a waiting job out of the queue."""
+    """Park a queued job."""
 
     number = _reachable(call, job)
 
@@ -40,7 +40,7 @@ def park_job(call: RunningCall, *, job: str) -> Change:
 
 
 def _reachable(call: RunningCall, job: str) -> uuid.UUID:
-    """A job of another space, or of the instance, is answered like one that is not there."""
+    """The id of a job the principal may change. Jobs of another space or of the instance are NotFound."""
     number = jobs.parse_uuid(job)
     if call.principal.space is not None and not Job.objects.filter(uuid=number, space=call.principal.space).exists():
         raise NotFound("There is no job with this id.", job=job)

@@ -1,4 +1,4 @@
-"""Labels a caller gives itself inside its agent (`caller_id`, `client`, `role`): never an identity."""
+"""Labels of callers within an agent (`caller_id`, `client`, `role`), which are not authenticated."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import re
 from fluxcore.canonical_json import refuse_surrogates
 from fluxcore.errors import Invalid
 
-# flux-memory's names for who calls, with their longest text.
+# Names of the labels, as in flux-memory, with their maximum length.
 LABELS = {"caller_id": 128, "client": 60, "role": 60}
-# No controls and nothing that reorders or hides text where the label is shown.
+# Pattern of a label: no control characters and none that reorder or hide text.
 LABEL = r"^[^\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]*$"
 _LABEL = re.compile(LABEL)
 

@@ -1,4 +1,4 @@
-"""An agent that a person of this machine started by its name: it needs no token, and the door asks anew each time."""
+"""Principal of an agent that a local program uses by name, without a token; looked up for every request."""
 
 from __future__ import annotations
 
@@ -23,8 +23,13 @@ _LOOKUP = f"""
 """  # noqa: S608
 
 
-def find_local_agent(space: str, name: str, ceiling: str = origins.DEFAULT) -> Principal:
-    """The agent as it may act now. Whoever can start a process in the data home could also mint it a token."""
+def find_local_agent(
+    space: str, name: str, ceiling: str = origins.DEFAULT, *, within: tuple[str, ...] | None = None
+) -> Principal:
+    """The principal of an agent by name, limited to the capabilities `within` if they are given.
+
+    Needs no token: whoever can read the data home could also mint one.
+    """
     if ceiling not in origins.CEILINGS:
         raise Invalid(f"Unknown maximum provenance. Allowed: {', '.join(origins.CEILINGS)}.", field="ceiling")
     now = clock.now()
@@ -35,7 +40,7 @@ def find_local_agent(space: str, name: str, ceiling: str = origins.DEFAULT) -> P
         raise NotFound(
             f"There is no agent {name!r} in space {space!r}. Create it: {typed_command(f'flux_agent create {name}')}."
         )
-    number, capabilities, trust, parent, active, must_rate, tools, home, chain, _ = rows[0]
+    number, capabilities, level, parent, active, must_rate, tools, space_number, chain, _ = rows[0]
     over = effective_capabilities.ancestor_layers(parent, now) if active else None
     if over is None:
         raise Forbidden(
@@ -44,10 +49,11 @@ def find_local_agent(space: str, name: str, ceiling: str = origins.DEFAULT) -> P
     return Principal(
         kind="agent",
         name=name,
-        space=home,
+        space=space_number,
         chain=chain.hex if isinstance(chain, uuid.UUID) else chain,
         capabilities=effective_capabilities.combine_layers(
-            effective_capabilities.layers(capabilities, [row[-1] for row in rows], trust), over
+            effective_capabilities.layers(capabilities, [row[-1] for row in rows], level),
+            over if within is None else (*over, within),
         ),
         ceiling=ceiling,
         agent=number,

@@ -1,4 +1,4 @@
-"""Names that look alike: told apart by a computer, not by the person who reads them."""
+"""Lookalikes: names that differ but look the same to people."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from functools import lru_cache
 
 @lru_cache(maxsize=1)
 def _twins() -> dict[str, str]:
-    """Unicode's list of confusable characters: each to the plainest one it can be taken for."""
-    from confusable_homoglyphs.confusables import confusables_data  # a megabyte, read when first wanted
+    """Unicode's confusable characters, each with the plainest character that looks like it."""
+    from confusable_homoglyphs.confusables import confusables_data  # a megabyte, loaded when first needed
 
     return {
         character: min((other["c"] for other in others), key=_plainness, default=character)
@@ -23,18 +23,18 @@ def _plainness(text: str) -> tuple[bool, int, bool, str]:
     return not text.isascii(), len(text), not text.isalpha(), text
 
 
-# Letters by their category, blank on the screen.
+# Letters by Unicode category that are invisible.
 INVISIBLE = frozenset("\u115f\u1160\u3164\uffa0")
-# What a quick eye confuses inside ASCII itself.
+# ASCII characters that look alike.
 _EYES = str.maketrans({"1": "l", "i": "l", "|": "l", "0": "o"})
 
 
 @lru_cache(maxsize=4096)
 def skeleton(name: str) -> str:
-    """Two names with one skeleton look the same."""
+    """Skeleton of a name; names with the same skeleton look alike."""
     folded = unicodedata.normalize("NFKC", name)
     if not folded.isascii():
-        # Capitals look like other letters than their small forms do.
+        # Twice, because capital letters look like other letters than their lower-case forms.
         folded = _plain(_plain(folded).casefold())
     return folded.casefold().translate(_EYES).replace("rn", "m").replace("vv", "w")
 
@@ -44,13 +44,13 @@ def _plain(text: str) -> str:
 
 
 def find_lookalike(name: str, others: Iterable[str]) -> str | None:
-    """The first of the others that could be taken for this name."""
+    """The first of the other names that looks like this one."""
     wanted = skeleton(name)
     return next((other for other in others if skeleton(other) == wanted), None)
 
 
 def find_lookalikes(names: Iterable[str]) -> dict[str, list[str]]:
-    """For every name the others it could be taken for; names that stand alone are left out."""
+    """For every name the others that look like it; names without any are left out."""
     groups: dict[str, list[str]] = {}
     for name in names:
         groups.setdefault(skeleton(name), []).append(name)

@@ -1,7 +1,7 @@
 """Agent manifests: a YAML file with a name and `spec.capabilities`, refused with its line if it is wrong.
 
-`spec.trust` and `spec.parent` are optional. `metadata` may hold whatever else describes the agent. Where the file is
-only the fragment `spec.capabilities`, whoever reads it names the agent.
+`spec.trust` and `spec.parent` are optional. `metadata` may contain anything else. A file without a name (only
+`spec.capabilities`) needs the name of the agent from the caller.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from fluxcore.errors import AboveTrust, Invalid, NotFound
 
 @dataclass(frozen=True)
 class Manifest:
+    """A parsed manifest of an agent."""
+
     name: str
     space: str | None
     capabilities: list[str]
@@ -30,7 +32,7 @@ class Manifest:
 
 
 def read(path: Path, agent: str | None = None) -> list[Manifest]:
-    """All manifests of a file; several are separated by `---`. `agent` names the one a fragment is for."""
+    """All manifests of a file, separated by `---`. `agent` is the name for a manifest without one."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -42,7 +44,7 @@ def read(path: Path, agent: str | None = None) -> list[Manifest]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         raise Invalid(f"{path}{f', line {mark.line + 1}' if mark else ''}: not valid YAML.") from None
-    # A `---` at the end of the file begins a document with nothing in it.
+    # A `---` at the end of the file begins an empty document.
     nodes = [node for node in composed if node is not None and node.tag != "tag:yaml.org,2002:null"]
     if not nodes:
         raise Invalid(f"{path}: contains no manifest.")
@@ -126,7 +128,7 @@ def _checked(entry: tuple[int, Any] | None, what: str, check: Callable[[str], ob
 
 @contextmanager
 def _at(line: int, source: str) -> Iterator[None]:
-    """A refusal inside names the line of the file."""
+    """Add file and line to errors raised in the block."""
     try:
         yield
     except (Invalid, AboveTrust) as error:

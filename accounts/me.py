@@ -1,4 +1,4 @@
-"""What an agent may know of itself."""
+"""Selector `agents.me`: an agent's own identity and rights."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from fluxcore.errors import Unauthenticated
 
 @selector("agents.me", needs="self.read")
 def me(principal: Principal) -> dict[str, Any]:
-    """Who calls, how far it is trusted, and what it holds at this moment."""
+    """The calling agent with its trust level, token, effective capabilities and grants."""
     if principal.agent is None:
-        raise Unauthenticated  # people and the shell have pages and lists for this
+        raise Unauthenticated  # only for agents; people and the shell have other pages for this
     token = None
     if principal.token is not None:
         token = Token.objects.select_related("agent__space", "agent__parent").get(pk=principal.token)

@@ -1,4 +1,4 @@
-"""Who may do what, and who did what."""
+"""Models of people, spaces, agents, tokens, grants, sign-in and the audit log."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from django_otp.models import Device
 
 
 class User(AbstractUser):  # type: ignore[django-manager-missing]
-    """A person. Signs in with password and second factor; agents are not users.
+    """A person, who signs in with password and second factor. Agents are not users.
 
-    A superuser is an administrator: owner of every space and of the instance. Everybody else sees the
-    spaces they are a member of.
+    A superuser is an administrator: owner of every space and of the instance. Other people see the spaces they are
+    members of.
     """
 
 
 class Space(models.Model):
-    """The tenant boundary: every row of memory belongs to exactly one."""
+    """A space, the tenant boundary: every memory belongs to exactly one."""
 
     id = models.BigAutoField(primary_key=True)
     uuid = models.UUIDField(unique=True, default=uuid.uuid4)
@@ -33,7 +33,7 @@ class Space(models.Model):
 
 
 class Membership(models.Model):
-    """What a person is in a space; `accounts/roles.py` says what that allows."""
+    """Role of a person in a space (`accounts/roles.py`)."""
 
     class Role(models.TextChoices):
         OWNER = "owner"
@@ -54,10 +54,10 @@ class Membership(models.Model):
 
 
 class Agent(models.Model):
-    """A machine caller of a space: it holds tokens and capabilities."""
+    """An agent: a program that uses a space, with tokens and capabilities."""
 
     class Trust(models.TextChoices):
-        """How far an agent may ever be let; `accounts/trust.py` says what each level reaches."""
+        """Maximum trust level of an agent (`accounts/trust.py`)."""
 
         UNTRUSTED = "untrusted"
         SANDBOXED = "sandboxed"
@@ -70,12 +70,12 @@ class Agent(models.Model):
     name = models.CharField(max_length=64)
     capabilities = models.JSONField(default=list)
     trust = models.CharField(max_length=10, choices=Trust.choices, default=Trust.TRUSTED)
-    # An agent that was made for another one never holds what that one lacks.
+    # An agent never has a capability that its parent lacks.
     parent = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="children")
     active = models.BooleanField(default=True)
-    # Asked for by its people: it recalls no further while earlier answers of its own wait for a vote.
+    # Whether recalls are refused while feedback on the agent's earlier answers is missing.
     must_rate = models.BooleanField(default=False, db_default=False)
-    # Groups of MCP tools beyond the usual ones (`accounts/tool_groups.py`): a long list distracts every model.
+    # Groups of MCP tools in addition to the default ones (`accounts/tool_groups.py`).
     tools = models.JSONField(default=list)
     created_at = models.DateTimeField()
 
@@ -87,7 +87,7 @@ class Agent(models.Model):
 
 
 class Token(models.Model):
-    """A bearer token of an agent. Only its digest is kept; the text is shown once, at minting."""
+    """A bearer token of an agent. Only its digest is stored; the text is shown once, when it is minted."""
 
     id = models.BigAutoField(primary_key=True)
     uuid = models.UUIDField(unique=True, default=uuid.uuid4)
@@ -106,7 +106,7 @@ class Token(models.Model):
 
 
 class AuditEntry(models.Model):
-    """One link of a hash chain: `accounts/audit/chain.py` says what is hashed."""
+    """An audit entry, part of a hash chain (`accounts/audit/chain.py`)."""
 
     class Outcome(models.TextChoices):
         DONE = "done"
@@ -121,7 +121,7 @@ class AuditEntry(models.Model):
     object = models.CharField(max_length=200)
     outcome = models.CharField(max_length=8, choices=Outcome.choices)
     reason = models.CharField(max_length=500, default="")
-    details = models.TextField(default="{}")  # canonical JSON, hashed as it stands
+    details = models.TextField(default="{}")  # canonical JSON, hashed unchanged
     prev = models.CharField(max_length=64)
     hash = models.CharField(max_length=64)
 
@@ -133,7 +133,7 @@ class AuditEntry(models.Model):
 
 
 class Grant(models.Model):
-    """A capability added to an agent at run time, until it expires or is taken back."""
+    """A capability granted to an agent in addition to its own, until it expires or is revoked."""
 
     id = models.BigAutoField(primary_key=True)
     uuid = models.UUIDField(unique=True, default=uuid.uuid4)
@@ -154,9 +154,9 @@ class Grant(models.Model):
 
 
 class GrantRequest(models.Model):
-    """A refused action an agent asked a person about."""
+    """An agent's request for a capability it lacks."""
 
-    class State(models.TextChoices):
+    class RequestState(models.TextChoices):
         WAITING = "waiting"
         ACCEPTED = "accepted"
         DECLINED = "declined"
@@ -165,8 +165,8 @@ class GrantRequest(models.Model):
     uuid = models.UUIDField(unique=True, default=uuid.uuid4)
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="grant_requests")
     capability = models.CharField(max_length=600)
-    reason = models.CharField(max_length=500, default="")  # the agent's words
-    state = models.CharField(max_length=8, choices=State.choices, default=State.WAITING)
+    reason = models.CharField(max_length=500, default="")  # as given by the agent
+    state = models.CharField(max_length=8, choices=RequestState.choices, default=RequestState.WAITING)
     asked_at = models.DateTimeField()
     answered_by = models.CharField(max_length=160, default="")
     answered_at = models.DateTimeField(null=True)
@@ -186,10 +186,10 @@ class GrantRequest(models.Model):
 
 
 class Authenticator(Device):  # type: ignore[misc]
-    """A person's authenticator app. Its key is sealed with the instance's key, never kept in clear."""
+    """A person's authenticator app. Its key is stored encrypted with the instance's secret key."""
 
     sealed_key = models.CharField(max_length=200)
-    # The newest time step whose code was used: it and everything before it are spent.
+    # Newest time step whose code was used; codes of this step and earlier ones are refused.
     last_step = models.BigIntegerField(default=-1)
     created_at = models.DateTimeField()
 
@@ -198,7 +198,7 @@ class Authenticator(Device):  # type: ignore[misc]
 
 
 class BackupCode(models.Model):
-    """One way in without the phone, good once. Only a keyed digest is kept."""
+    """A backup code, which replaces the authenticator app once. Only a keyed digest is stored."""
 
     id = models.BigAutoField(primary_key=True)
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="backup_codes")
@@ -211,7 +211,7 @@ class BackupCode(models.Model):
 
 
 class SessionKeyField(models.CharField):  # type: ignore[type-arg]
-    """Written and looked up as a digest, so that who reads the database cannot take over a session."""
+    """Session key stored as a digest, so that nobody who reads the database can take over a session."""
 
     def get_prep_value(self, value: Any) -> Any:
         prepared = super().get_prep_value(value)
@@ -219,7 +219,7 @@ class SessionKeyField(models.CharField):  # type: ignore[type-arg]
 
 
 class GuessCount(models.Model):
-    """Guesses at one secret; `accounts/signin/lockout.py` says when no more are looked at."""
+    """Wrong attempts at one secret, for the lock-out (`accounts/signin/lockout.py`)."""
 
     id = models.BigAutoField(primary_key=True)
     key = models.CharField(max_length=80, unique=True)
@@ -233,7 +233,7 @@ class GuessCount(models.Model):
 
 
 class Session(AbstractBaseSession):
-    """A visitor's session; once somebody signs in, whose it is and where it came from."""
+    """A browser session; after sign-in with its user, address and browser."""
 
     session_key = SessionKeyField(max_length=64, primary_key=True)
     user = models.ForeignKey(User, on_delete=models.CASCADE, null=True, related_name="sessions")
@@ -244,7 +244,7 @@ class Session(AbstractBaseSession):
 
     @classmethod
     def get_session_store_class(cls) -> Any:
-        from accounts.signin.sessions import SessionStore  # it is made of this model
+        from accounts.signin.sessions import SessionStore  # imports this model
 
         return SessionStore
 
@@ -253,13 +253,13 @@ class Session(AbstractBaseSession):
 
 
 class Enrolment(models.Model):
-    """A one-time link from the shell or an administrator. Only its digest is kept."""
+    """A one-time link from the shell or an administrator. Only its digest is stored."""
 
     class Purpose(models.TextChoices):
         FIRST = "first"  # become the first administrator
-        ACCOUNT = "account"  # choose password and second factor of an account that was made for you
-        FACTOR = "factor"  # replace a lost second factor; the password is still asked for
-        UNLOCK = "unlock"  # sign in while somebody else's guesses keep the name locked
+        ACCOUNT = "account"  # choose password and second factor of a new account
+        FACTOR = "factor"  # replace a lost second factor; needs the password
+        UNLOCK = "unlock"  # sign in while the user name is locked by other people's attempts
 
     id = models.BigAutoField(primary_key=True)
     purpose = models.CharField(max_length=8, choices=Purpose.choices, default=Purpose.FIRST)

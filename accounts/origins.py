@@ -1,29 +1,29 @@
-"""Who stands behind a statement. Bound at write from the authenticated channel and never raised later."""
+"""Origins (provenance) of memories: set at write from the authenticated token and never raised later."""
 
 from __future__ import annotations
 
 from fluxcore.errors import Invalid, OriginAboveCeiling
 
-# High to low: the later a name, the less may be believed on its word.
+# All origins, from highest to lowest authority.
 AUTHORITY = ("user_confirmed", "user_stated", "ai_stated", "ai_inferred", "external_source", "unknown")
 RANK = {name: position for position, name in enumerate(AUTHORITY)}
 
-# What a request body may claim. `user_confirmed` is a human act in the admin, `unknown` marks imports.
+# Origins a request may claim. `user_confirmed` is set by people in the admin, `unknown` by imports.
 CLAIMABLE = ("user_stated", "ai_stated", "ai_inferred", "external_source")
 CEILINGS = CLAIMABLE
 DEFAULT = "ai_stated"
 
 
 def lowest(*lineage: str | int) -> str:
-    """Authority of anything derived: the minimum over all it comes from, each an origin or its position in AUTHORITY.
+    """Lowest of several origins, each a name or its position in AUTHORITY.
 
-    Every room that makes a memory out of others, or takes one over from elsewhere, asks here.
+    Used wherever a memory is derived from others or imported.
     """
-    return AUTHORITY[max(RANK[one] if isinstance(one, str) else one for one in lineage)]
+    return AUTHORITY[max(RANK[origin] if isinstance(origin, str) else origin for origin in lineage)]
 
 
 def capped(claimed: str | None, *, ceiling: str) -> str:
-    """The origin an import gets: as claimed, lowered to the ceiling, and `unknown` where nobody claims anything."""
+    """Origin of an imported memory: as claimed, limited to the ceiling; `unknown` without a claim."""
     if claimed is None:
         return "unknown"
     if claimed not in RANK:
@@ -32,7 +32,7 @@ def capped(claimed: str | None, *, ceiling: str) -> str:
 
 
 def bind(claimed: str | None, *, ceiling: str) -> str:
-    """The origin a statement gets: as claimed, never above the token's ceiling."""
+    """Origin of a new memory: as claimed; refused above the token's ceiling."""
     if claimed is None:
         return lowest(DEFAULT, ceiling)
     if claimed not in CLAIMABLE:

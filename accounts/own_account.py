@@ -1,4 +1,4 @@
-"""What people change about their own account: password, second factor, sessions."""
+"""Verbs of people on their own account: password, second factor, sessions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _me(call: RunningCall) -> User:
 
 @verb("own.sign_out", needs="own.sessions")
 def sign_out(call: RunningCall) -> Change:
-    """End all of one's sessions, on every device."""
+    """End all own sessions, on every device."""
     me = _me(call)
 
     def change() -> dict[str, Any]:
@@ -40,7 +40,7 @@ def sign_out(call: RunningCall) -> Change:
 
 @verb("own.end_session", needs="own.sessions")
 def end_session(call: RunningCall, *, session: str) -> Change:
-    """End one of one's sessions, named by its digest."""
+    """End one own session, named by its digest."""
     me = _me(call)
     if not _DIGEST.fullmatch(session):
         raise NotFound("That session has ended already.")
@@ -57,7 +57,7 @@ def end_session(call: RunningCall, *, session: str) -> Change:
 
 @verb("own.change_password", needs="own.secrets", secret=True)
 def change_password(call: RunningCall, *, password: str) -> Change:
-    """A new password ends every session, also this one: whoever knew the old one is out."""
+    """Set a new password and end all sessions, also the current one."""
     me = _me(call)
     try:
         validate_password(password, me)
@@ -88,7 +88,7 @@ def new_backup_codes(call: RunningCall) -> Change:
 
 @verb("own.replace_authenticator", needs="own.secrets", secret=True)
 def replace_authenticator(call: RunningCall, *, totp_key: str, code: str) -> Change:
-    """A new phone: the code proves that it holds the new key before the old one stops working."""
+    """Replace the authenticator app. A code of the new one must prove that it works."""
     me, key = _me(call), bytes.fromhex(totp_key)
     step = second_factors.step_of(key, code)
     if step is None:

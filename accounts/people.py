@@ -1,4 +1,4 @@
-"""People: made in the shell or through a one-time link, with a password and a second factor each."""
+"""Verbs on people: create, invite, roles, suspend, reset, unlock, end sessions."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ def find(username: str) -> User:
 
 
 def checked_hash(username: str, password: str) -> str:
-    """The slow hash, made before the write that others wait for."""
+    """Check user name and password and hash the password, which is slow, before the write."""
     check_username(username)
     check_password(username, password)
     return hash_password(password)
 
 
 def save_person(username: str, password_hash: str, *, administrator: bool) -> User:
-    """A new row, inside a write. A name that could be taken for somebody else's is refused here, under the lock."""
-    # An invitation runs in the turn of its space; names are one list for all of them.
+    """Create a user inside a write. A name that looks like another user's is refused."""
+    # An invitation runs under the lock of its space, but user names are unique over all spaces.
     write_locks.take_locks({write_locks.INSTANCE})
     twin = lookalikes.find_lookalike(username, User.objects.values_list("username", flat=True))
     if twin is not None and twin != username:
@@ -72,7 +72,7 @@ def save_person(username: str, password_hash: str, *, administrator: bool) -> Us
         )
     try:
         with transaction.atomic():
-            # Everybody may open the pages; what they see there is decided by their roles.
+            # Everybody may open the admin; their roles decide what they see there.
             return User.objects.create(
                 username=username, password=password_hash, is_staff=True, is_superuser=administrator
             )
@@ -84,7 +84,7 @@ def save_person(username: str, password_hash: str, *, administrator: bool) -> Us
 def create_administrator(
     call: RunningCall, *, username: str, password: str, totp_key: str | None = None, spent_step: int = -1
 ) -> Change:
-    """A person who runs the instance. Without a second factor the account cannot sign in yet."""
+    """Create an administrator. Without a second factor the account cannot sign in yet."""
     username = User.normalize_username(username)
     password_hash = checked_hash(username, password)
     if totp_key is not None:
@@ -102,23 +102,23 @@ def create_administrator(
 
 @verb("people.invite", needs="people.manage", secret=True)
 def invite(call: RunningCall, *, username: str, administrator: bool = False, space: str = "", role: str = "") -> Change:
-    """An account and the one-time link with which its person chooses password and second factor."""
+    """Create an account and a one-time link for choosing its password and second factor."""
     username = User.normalize_username(username)
     check_username(username)
     if administrator and call.principal.space is not None:
         raise Forbidden("Only an administrator can create administrators.")
     if not administrator and not (space and role):
         raise Invalid("The space or the role is missing. Give both.", field="space")
-    home = find_space(space, call.principal) if space else None
-    _check_role(role, needed=home is not None)
+    member_space = find_space(space, call.principal) if space else None
+    _check_role(role, needed=member_space is not None)
     secret = secrets.token_urlsafe(24)
 
     def change() -> dict[str, Any]:
         user = save_person(username, make_password(None), administrator=administrator)
-        if home is not None:
-            Membership.objects.create(user=user, space=home, role=role, created_at=clock.now())
+        if member_space is not None:
+            Membership.objects.create(user=user, space=member_space, role=role, created_at=clock.now())
         issue(secret, Enrolment.Purpose.ACCOUNT, user=user)
-        chain = home.uuid.hex if home is not None else INSTANCE_CHAIN
+        chain = member_space.uuid.hex if member_space is not None else INSTANCE_CHAIN
         call.record(f"user:{username}", chain=chain, administrator=administrator, space=space, role=role)
         return {"username": username, "secret": secret}
 
@@ -127,8 +127,8 @@ def invite(call: RunningCall, *, username: str, administrator: bool = False, spa
 
 @verb("people.set_role", needs="people.manage")
 def set_role(call: RunningCall, *, username: str, space: str, role: str) -> Change:
-    """What a person is in a space from now on; an empty role takes them out of it."""
-    user, home = find(username), find_space(space, call.principal)
+    """Set the role of a person in a space; an empty role removes them from it."""
+    user, member_space = find(username), find_space(space, call.principal)
     _check_role(role, needed=False)
     if user.is_superuser and role:
         raise Conflict(
@@ -136,19 +136,19 @@ def set_role(call: RunningCall, *, username: str, space: str, role: str) -> Chan
         )
 
     def change() -> dict[str, Any]:
-        mine = Membership.objects.filter(user=user, space=home)
-        before = mine.values_list("role", flat=True).first() or ""
+        membership = Membership.objects.filter(user=user, space=member_space)
+        old_role = membership.values_list("role", flat=True).first() or ""
         if role:
             Membership.objects.update_or_create(
                 user=user,
-                space=home,
+                space=member_space,
                 defaults={"role": role},
                 create_defaults={"role": role, "created_at": clock.now()},
             )
         else:
-            mine.delete()
-        call.record(f"user:{user.username}", chain=home.uuid.hex, before=before, after=role)
-        return {"username": user.username, "space": home.name, "role": role}
+            membership.delete()
+        call.record(f"user:{user.username}", chain=member_space.uuid.hex, before=old_role, after=role)
+        return {"username": user.username, "space": member_space.name, "role": role}
 
     return change
 
@@ -160,13 +160,13 @@ def _check_role(role: str, *, needed: bool) -> None:
 
 @verb("people.switch", needs="instance.manage")
 def switch(call: RunningCall, *, username: str, active: bool) -> Change:
-    """Shut a person out, or let them in again. Their sessions end at once."""
+    """Suspend or reactivate a person. Their sessions end at once."""
     user = find(username)
 
     def change() -> dict[str, Any]:
         _keep_an_administrator(user, losing=not active)
         User.objects.filter(pk=user.pk).update(is_active=active)
-        ended = sessions.end_sessions(user=user.pk)  # also when they come back: one may have been opened at that moment
+        ended = sessions.end_sessions(user=user.pk)  # also when reactivated: one may have been opened meanwhile
         call.record(f"user:{user.username}", chain=INSTANCE_CHAIN, active=active, sessions=ended)
         return {"username": user.username, "active": active}
 
@@ -181,7 +181,7 @@ def _keep_an_administrator(user: User, *, losing: bool) -> None:
 
 @verb("people.reset", needs="instance.manage", secret=True)
 def reset(call: RunningCall, *, username: str, password: bool = False) -> Change:
-    """Take a lost second factor (and a forgotten password) away and hand out the link for a new one."""
+    """Remove a person's second factor, optionally the password, and create a one-time link for new ones."""
     user = find(username)
     secret = secrets.token_urlsafe(24)
     purpose = Enrolment.Purpose.ACCOUNT if password or not user.has_usable_password() else Enrolment.Purpose.FACTOR
@@ -200,7 +200,7 @@ def reset(call: RunningCall, *, username: str, password: bool = False) -> Change
 
 @verb("people.unlock", needs="instance.manage", secret=True)
 def unlock(call: RunningCall, *, username: str) -> Change:
-    """Lift the lock of a name, and hand out a link whose guesses nobody else can use up."""
+    """Unlock a user name and create an unlock link, whose attempts are counted separately."""
     user = find(username)
     secret = secrets.token_urlsafe(24)
 
@@ -215,7 +215,7 @@ def unlock(call: RunningCall, *, username: str) -> Change:
 
 @verb("people.end_sessions", needs="instance.manage")
 def end_sessions(call: RunningCall, *, username: str, session: str = "") -> Change:
-    """Sign a person out everywhere, or end the one session that is named by its digest."""
+    """End all sessions of a person, or one named by its digest."""
     user = find(username)
 
     def change() -> dict[str, Any]:

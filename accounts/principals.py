@@ -1,4 +1,4 @@
-"""Who acts now. Made by a door from its credentials, never from an argument."""
+"""Principals: who makes a call. Created by servers from credentials, never from arguments."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ INSTANCE_CHAIN = "instance"
 
 @dataclass(frozen=True)
 class Principal:
+    """Who makes a call: an agent, a person, the shell, a one-time link or the model, with its rights."""
+
     kind: Literal["agent", "user", "shell", "enrolment", "model"]
     name: str
     space: int | None
@@ -24,14 +26,14 @@ class Principal:
     ceiling: str
     agent: int | None = None
     token: int | None = None
-    enrolment: int | None = None  # the one-time link of somebody who is not a person of this instance yet
-    role: str = ""  # a person's in the space, or "administrator" for the instance as a whole
+    enrolment: int | None = None  # one-time link of somebody who has no account yet
+    role: str = ""  # role of a person in the space, or "administrator" for the whole instance
     user: int | None = None
-    fresh: bool = False  # a person who gave a code within the last minutes
-    must_rate: bool = False  # an agent that recalls no further while its earlier answers wait for a vote
-    tools: tuple[str, ...] = ()  # groups of MCP tools an agent is shown beyond the usual ones
-    label: str = ""  # what the caller calls itself inside its agent; shown, never trusted
-    limited: bool = False  # no agent and yet under an agent's limits: a program that opened the instance itself
+    fresh: bool = False  # whether a person has entered a code within the last minutes
+    must_rate: bool = False  # whether recalls of the agent need feedback on earlier answers
+    tools: tuple[str, ...] = ()  # groups of MCP tools in addition to the default ones
+    label: str = ""  # label of the caller within its agent; shown, not authenticated
+    limited: bool = False  # not an agent but with its limits: a program that opened the instance directly
 
     @property
     def actor(self) -> str:
@@ -39,12 +41,12 @@ class Principal:
 
     @property
     def actor_in_space(self) -> str:
-        """Unique over spaces: two spaces may each have an agent of the same name."""
+        """The actor with its chain, unique over spaces, which may have agents of the same name."""
         return f"{self.chain}/{self.actor}"
 
     @property
     def counted_as(self) -> str:
-        """Whose limits its writes count under; "" for people and the shell, who have none."""
+        """Key of its rate limits; "" for people and the shell, who have none."""
         if self.agent is not None:
             return str(self.agent)
         return self.actor_in_space if self.limited else ""
@@ -54,7 +56,7 @@ class Principal:
         return True
 
     def reaches(self, space: int) -> bool:
-        """Whether a row of that space is within reach at all: one's own, or any for the shell and administrators."""
+        """Whether rows of that space may be accessible: the own space, or any for the shell and administrators."""
         return self.space is None or self.space == space
 
     def labelled(self, label: str) -> Principal:
@@ -62,7 +64,7 @@ class Principal:
 
 
 def shell(space: Space | None = None) -> Principal:
-    """The operator at the machine's shell. Whoever can read the data home can do anything to it anyway."""
+    """Principal of the shell, which may do anything: whoever can read the data home can change it anyway."""
     try:
         name = getpass.getuser()
     except (KeyError, OSError):
@@ -78,7 +80,7 @@ def shell(space: Space | None = None) -> Principal:
 
 
 def find_space(name: str, within: Principal | None = None) -> Space:
-    """The space of that name. One out of the principal's reach is answered like one that is not there."""
+    """The space of that name. A space the principal cannot access is NotFound too."""
     space = Space.objects.filter(name=name).first()
     if space is None or (within is not None and not within.reaches(space.pk)):
         raise NotFound(

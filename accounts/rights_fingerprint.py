@@ -1,4 +1,4 @@
-"""All that a signed-in person's right in a space hangs on, as one row: whoever asks again and again compares rows."""
+"""Fingerprint of a signed-in person's rights in a space, in one row, to detect changes between repeated checks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WHERE s.session_key = %s AND s.expire_date > %s
 
 
 def read_fingerprint(session_key: str, space: int) -> tuple[Any, ...] | None:
-    """Equal to an earlier one: nothing has changed that could change the right. None for a session that has ended."""
-    kept = Session._meta.pk.get_prep_value(session_key)
-    found = raw_sql.read(_SQL, [space, space, kept, raw_sql.adapt_moment(clock.now())])
+    """Read the fingerprint. If it equals an earlier one, the rights are unchanged. None if the session has ended."""
+    digest = Session._meta.pk.get_prep_value(session_key)
+    found = raw_sql.read(_SQL, [space, space, digest, raw_sql.adapt_moment(clock.now())])
     return found[0] if found else None

@@ -1,4 +1,4 @@
-"""What people may do: owner, operator or viewer of a space, and administrators of the whole instance."""
+"""Roles of people: owner, operator or viewer of a space, and administrators of the whole instance."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ADMINISTRATOR = "administrator"
 OWNER, OPERATOR, VIEWER = Membership.Role.OWNER.value, Membership.Role.OPERATOR.value, Membership.Role.VIEWER.value
 
 _LOOK = frozenset(operation for operation in OPERATIONS if operation.endswith(".read"))
-# What takes memory out of the space, wholesale, is its owner's to decide, and so to grant.
+# Operations that copy a whole space, which only owners may run and grant.
 _WHOLESALE = frozenset({"graph.export", "snapshots.create"})
 _VIEW = _LOOK | {"accounts.read", "jobs.read", "events.read", "audit.read"}
 _OPERATE = _VIEW | (OPERATIONS - _WHOLESALE) | {"jobs.manage", "grant"}
@@ -25,7 +25,7 @@ ALLOWS: dict[str, frozenset[str]] = {
 
 
 def roles_of(user: User) -> dict[int, str]:
-    """The person's role in each space they can see, by the space's number."""
+    """The person's role in each of their spaces, by the space's number."""
     if user.is_superuser:
         return dict.fromkeys(Space.objects.values_list("pk", flat=True), OWNER)
     return dict(Membership.objects.filter(user=user).values_list("space_id", "role"))
@@ -36,7 +36,7 @@ def allows(role: str, operation: str) -> bool:
 
 
 def person_principal(user: User, *, fresh: bool, space: Space | None = None, role: str = "") -> Principal:
-    """Somebody who has signed in with both factors, acting in a space or, as administrator, on the instance."""
+    """Principal of a signed-in person in a space or, for administrators, on the instance."""
     if space is None:
         role = ADMINISTRATOR if user.is_superuser else ""
     return Principal(

@@ -1,4 +1,4 @@
-"""Scopes compared with each other: whether one glob lies within another, and the glob of a single name."""
+"""Comparison of scopes: whether one glob is within another, and the glob of a single name."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from fluxcore.globs import STARS, compile_glob, parts_of
 
 @lru_cache(maxsize=65_536)
 def within(inner: str, outer: str) -> bool:
-    """Whether every name that matches `inner` also matches `outer`; False also where that is merely unclear.
+    """Whether every name that matches `inner` also matches `outer`; False also if that is unclear.
 
-    `inner` is read part by part with the places in `outer` that are reached whatever its wildcards stand
-    for, bit n for "the first n parts are matched": only a wildcard that takes at least as much can take a
-    wildcard.
+    `inner` is read part by part, with the set of positions in `outer` that are reached whatever its wildcards match
+    (bit n means "the first n parts are matched"). A wildcard of `inner` is matched only by a wildcard of `outer` that
+    matches at least as much.
     """
     step, star, stars, last = _compiled(outer)
-    here = _entered(1, star | stars)
+    positions = _entered(1, star | stars)
     for part in _places(inner):
         stay = stars if part is STARS or part == "/" else star | stars
-        taken = step.get(part, 0) if isinstance(part, str) else 0
-        here = _entered((here & taken) << 1 | here & stay, star | stars)
-        if not here:
+        matched = step.get(part, 0) if isinstance(part, str) else 0
+        positions = _entered((positions & matched) << 1 | positions & stay, star | stars)
+        if not positions:
             return False
-    return bool(here & last)
+    return bool(positions & last)
 
 
 @lru_cache(maxsize=4096)
 def _compiled(pattern: str) -> tuple[dict[str, int], int, int, int]:
-    """Where each letter stands, where the wildcards stand, and the end."""
+    """Bit sets of a pattern: positions of each character, of `*`, of `**`, and the end."""
     parts = _places(pattern)
     step: dict[str, int] = {}
     star = stars = 0
@@ -43,13 +43,13 @@ def _compiled(pattern: str) -> tuple[dict[str, int], int, int, int]:
 
 
 def _places(pattern: str) -> list[object]:
-    compile_glob(pattern)  # refuses what is no pattern
+    compile_glob(pattern)  # refuses invalid patterns
     return [STARS] if pattern == "*" else parts_of(pattern)
 
 
-def _entered(here: int, wildcards: int) -> int:
-    """A wildcard may stand for nothing: whoever stands before it also stands behind it."""
-    return here | (here & wildcards) << 1
+def _entered(positions: int, wildcards: int) -> int:
+    """Positions with those after wildcards added, because a wildcard may match nothing."""
+    return positions | (positions & wildcards) << 1
 
 
 def literal(name: str) -> str:

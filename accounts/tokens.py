@@ -1,7 +1,7 @@
-"""Bearer tokens: minted once, kept as a digest, checked against the database on every request.
+"""Bearer tokens: shown once, stored as a digest, checked against the database on every request.
 
-The check is one statement by a unique key, and one more per ancestor of the agent, so a revocation holds
-for the next request of every process without any cache to keep in step.
+The check is one statement by a unique key, and one more per ancestor of the agent, without a cache, so that a
+revocation takes effect with the next request in every process.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ MAX_NOTE = 200
 
 
 def generate() -> tuple[str, str]:
-    """A visible prefix and the whole token: 256 random bits behind it."""
+    """Generate a token of 256 random bits: its visible prefix and its text."""
     prefix = "".join(secrets.choice(_ALPHABET) for _ in range(8))
     return prefix, f"flux_{prefix}_{secrets.token_urlsafe(32)}"
 
 
 def digest(token: str) -> str:
-    """SHA-256 is right for 256 random bits; slow hashes are for passwords people choose."""
+    """Digest of a token. SHA-256 is enough for 256 random bits; only passwords need slow hashes."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
@@ -56,7 +56,7 @@ _LOOKUP = f"""
 
 
 def authenticate(token: str) -> Principal:
-    """The principal behind a token; one answer for all ways of being wrong."""
+    """The principal of a token. The error is the same for all invalid tokens."""
     shape = _SHAPE.fullmatch(token)
     if shape is None:
         raise Unauthenticated
@@ -64,7 +64,7 @@ def authenticate(token: str) -> Principal:
     with connection.cursor() as cursor:
         cursor.execute(_LOOKUP, [adapt_moment(now), shape.group(1)])
         rows = cursor.fetchall()  # one for each open grant, at least one
-    # Compared even when there is no such prefix, so that time does not tell.
+    # Compared even if the prefix is unknown, so that response times do not show which prefixes exist.
     known = hmac.compare_digest(rows[0][1] if rows else "0" * 64, digest(token))
     if not known or not rows:
         raise Unauthenticated
@@ -97,7 +97,7 @@ def _moment(value: datetime | str) -> datetime:
 
 
 def _note_use(number: int, last: datetime | None, now: datetime) -> None:
-    """Last use, at most once a minute and never in the caller's way."""
+    """Write the last use of a token, at most once a minute and without waiting."""
     if last is not None and now - last < timedelta(minutes=1):
         return
 
@@ -108,9 +108,9 @@ def _note_use(number: int, last: datetime | None, now: datetime) -> None:
 
 
 def usual_ceiling(agent: Agent) -> str:
-    """Maximum provenance of a new token unless its maker chooses one.
+    """Default maximum provenance of a new token.
 
-    A trusted agent that was not made for another one is its owner's own program: it may pass on what they say.
+    `user_stated` for a trusted agent without a parent, which is its owner's own program.
     """
     own = agent.parent_id is None and trust.LEVELS.index(agent.trust) >= trust.LEVELS.index(Agent.Trust.TRUSTED)
     return "user_stated" if own else origins.DEFAULT
@@ -126,7 +126,7 @@ def mint(
     expires_at: str | None = None,
     note: str = "",
 ) -> Change:
-    """A new token for an agent. The answer carries its text, the only time anybody sees it."""
+    """Mint a token for an agent. Its text is only in this answer."""
     if ceiling is not None and ceiling not in origins.CEILINGS:
         raise Invalid(f"Unknown maximum provenance. Allowed: {', '.join(origins.CEILINGS)}.", field="ceiling")
     if len(note) > MAX_NOTE or not note.isprintable():
@@ -156,7 +156,7 @@ def mint(
 
 @verb("tokens.revoke", needs="accounts.manage")
 def revoke(call: RunningCall, *, prefix: str) -> Change:
-    """End a token: the next request with it is refused, on every process."""
+    """Revoke a token, from its next request, in every process."""
     row = Token.objects.select_related("agent__space").filter(prefix=prefix.removeprefix("flux_").split("_")[0]).first()
     if row is None or not call.principal.reaches(row.agent.space_id):
         raise NotFound(f"There is no token with the prefix {prefix[:8]!r}.")

@@ -1,4 +1,4 @@
-"""Groups of MCP tools that people switch on for an agent; the doors say at start which groups there are."""
+"""Groups of MCP tools that people add to an agent's default ones; servers register the groups when they start."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _groups: dict[str, str] = {}
 
 
 def register_group(name: str, says: str) -> None:
-    """A door has this group: its name and what it is for."""
+    """Register a group with its name and description."""
     _groups[name] = says
 
 
@@ -20,7 +20,7 @@ def registered_groups() -> dict[str, str]:
 
 
 def check(names: Any) -> list[str]:
-    """The groups as they are stored: known, sorted, without repeats."""
+    """Check names of groups and return them as they are stored: sorted, without duplicates."""
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise Invalid("tools must be a list of names of groups.", field="tools")
     for name in names:
@@ -31,5 +31,5 @@ def check(names: Any) -> list[str]:
 
 
 def parse_groups(value: Any) -> tuple[str, ...]:
-    """As a statement of our own read it."""
+    """The stored groups of an agent, from raw SQL or from the model."""
     return tuple(json.loads(value) if isinstance(value, str) else value)

@@ -1,4 +1,4 @@
-"""How far an agent may ever be let, whatever it holds or is granted."""
+"""Trust levels: the most an agent may do, whatever its capabilities and grants."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fluxcore.errors import AboveTrust, Invalid
 LEVELS: tuple[str, ...] = tuple(Agent.Trust.values)  # low to high
 
 _UNTRUSTED = frozenset({"grains.read", "memory.read", "bb.read", "artifacts.read", "transcript.read", "health.read"})
-# Writes that touch nobody else's memory, or that a person looks at before they count.
+# Writes that do not affect other agents' memory, or that a person reviews first.
 _SANDBOXED = _UNTRUSTED | {"memory.write", "grains.feedback", "artifacts.propose", "transcript.write"}
 _TRUSTED = _SANDBOXED | {"grains.write", "bb.write", "artifacts.write", "snapshots.read", "metrics.read"}
 REACH: dict[str, frozenset[str]] = {
@@ -18,15 +18,17 @@ REACH: dict[str, frozenset[str]] = {
     "trusted": _TRUSTED,
     "privileged": OPERATIONS,
 }
-# The same as sets of capabilities, for `capabilities.parsed`.
-# Another agent's memory is further away than one's own.
+# Capabilities of each level on other agents' memory, which are fewer than those on the own memory.
 OTHERS: dict[str, frozenset[str]] = {
     "untrusted": frozenset(),
     "sandboxed": frozenset(),
     "trusted": frozenset({"memory.read@*"}),
     "privileged": frozenset({"memory.read@*", "memory.write@*"}),
 }
+# All capabilities of each level, for `capabilities.parsed`.
 LAYERS: dict[str, tuple[str, ...]] = {level: tuple(sorted(reach | OTHERS[level])) for level, reach in REACH.items()}
+# The most that a caller without a token does, whatever its agent holds: a sandboxed agent that may store.
+WITHOUT_TOKEN: tuple[str, ...] = tuple(sorted(_SANDBOXED | {"grains.write"}))
 
 
 def check_level(trust: object) -> str:
@@ -36,18 +38,18 @@ def check_level(trust: object) -> str:
 
 
 def needed(capability: str) -> str:
-    """The lowest level that reaches a capability."""
+    """The lowest trust level that allows a capability."""
     operation, _ = split(capability)
     return next(level for level in LEVELS if reaches(level, operation))
 
 
 def reaches(level: str, operation: str) -> bool:
-    """Whether a level lets an operation through at all."""
-    return any(one in REACH[level] or one in OTHERS[level] for one in sufficient_operations(operation))
+    """Whether a trust level allows an operation for any names."""
+    return any(name in REACH[level] or name in OTHERS[level] for name in sufficient_operations(operation))
 
 
 def check(trust: str, capabilities: list[str]) -> None:
-    """Refuse what lies above the level, naming the level it would take."""
+    """Refuse capabilities above the trust level, with the level that is needed."""
     for capability in capabilities:
         if not reaches(trust, split(capability)[0]):
             raise AboveTrust(

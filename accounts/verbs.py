@@ -1,8 +1,8 @@
-"""Verbs write, selectors read; both begin with the one authorisation call.
+"""Verbs and selectors: the functions that write and read. Both begin with the authorisation.
 
-A verb's body checks its arguments and computes outside any transaction, then returns the change it
-wants made. The change runs in the write booth together with its audit entries and events, under the
-caller's idempotency key if there is one. What it returns is the answer, plain enough for JSON.
+A verb's body checks its arguments and computes outside any transaction, then returns the change to make. The change
+runs in the write booth together with its audit entries and events, under the caller's idempotency key if there is one.
+What it returns is the answer, which can be written as JSON.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ class RunningCall:
     verb: str
     reason: str = ""
     precondition: Precondition = NONE
-    # Whose rows it changes where the caller is of no space: the shell takes its turn among the writers of that one.
+    # Space whose rows are changed if the caller has none, as the shell: the write runs under the lock of that space.
     space: int | None = None
     tickets: list[Ticket] = field(default_factory=list)
     recorded: bool = False
 
     def record(self, object: str, *, chain: str | None = None, outcome: str = "done", **details: Any) -> None:
-        """Add this effect, or a refused part of it, to the audit chain."""
+        """Add an audit entry about this call, or about a refused part of it."""
         audit.record(
             self.principal, self.verb, object, outcome=outcome, reason=self.reason, details=details, chain=chain
         )
         self.recorded = True
 
     def share(self, what: str, *, cost: int, limit: int, total: int | None = None) -> Ticket:
-        """The caller's share of the minute, to be taken inside the change. People and the shell are not limited.
+        """A ticket for the caller's rate limit, to be taken inside the change. People and the shell have no limits.
 
-        With a `total`, each label of the agent has the limit to itself, inside the total of them all.
+        With a `total`, each label of the agent has its own limit, within the total of all labels.
         """
         counted_as = self.principal.counted_as
         if not counted_as:
@@ -60,7 +60,7 @@ class RunningCall:
         return ticket
 
     def event(self, kind: str, subject: str, data: dict[str, Any] | None = None, packed: bytes | None = None) -> None:
-        """Tell the followers of the log."""
+        """Add an event to the event log."""
         events.append(
             kind, space=self.principal.space, actor=self.principal.actor, subject=subject, data=data, packed=packed
         )
@@ -70,6 +70,8 @@ Change = Callable[[], Any]
 
 
 class Verb(Protocol):
+    """A verb as its callers see it."""
+
     def __call__(
         self,
         principal: Principal,
@@ -85,7 +87,7 @@ class Verb(Protocol):
 REGISTRY: dict[str, str] = {}  # verb -> the operation it needs
 
 
-# What a call asks for, of its principal and arguments: operations with the names they reach for.
+# Function of principal and arguments that returns the operations a call needs, with the names they are for.
 Asks = Callable[[Principal, dict[str, Any]], Iterable[tuple[str, str | None]]]
 
 
@@ -99,10 +101,10 @@ def verb(
 ) -> Callable[[Callable[..., Change]], Verb]:
     """Make a function a verb: `@verb("grains.store", needs="grains.write")`.
 
-    What it needs may depend on whose things it reaches for: then `asks` says it for each call.
+    If the needed operations depend on the arguments, `asks` returns them for each call.
 
-    A `secret` verb takes or answers something that must not be kept in clear, so it takes no
-    idempotency key: the key's row would keep its answer and a digest of its arguments.
+    A `secret` verb has arguments or answers that must not be stored in clear, so it takes no idempotency key: the key's
+    row would store its answer and a digest of its arguments.
     """
 
     def decorate(body: Callable[..., Change]) -> Verb:
@@ -125,7 +127,7 @@ def verb(
             request = [name, arguments, *_expectation(precondition)]
             if idempotency_key is not None:
                 if secret:
-                    raise Invalid(f"{name} takes no idempotency key.", field="idempotency_key")
+                    raise Invalid(f"{name} takes no idempotency key. Leave it out.", field="idempotency_key")
                 found = idempotency.find_answer(
                     principal.actor_in_space, idempotency.check_key(idempotency_key), request
                 )
@@ -167,7 +169,7 @@ def verb(
 
 
 def selector(name: str, *, needs: str, asks: Asks | None = None) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Make a function a selector: its first argument is the principal, and it never writes."""
+    """Make a function a selector, which never writes. Its first argument is the principal."""
 
     def decorate(body: Callable[P, R]) -> Callable[P, R]:
         REGISTRY[name] = needs
@@ -192,7 +194,7 @@ def _give_back(call: RunningCall) -> None:
 
 
 def _expectation(precondition: Precondition) -> list[Any]:
-    """What the caller expected belongs to the request: the same key with another expectation is another one."""
+    """The precondition as a part of the request: the same key with another precondition is another request."""
     if not precondition.given:
         return []
     value = [] if precondition.expected_value is UNSET else [precondition.expected_value]
@@ -201,5 +203,5 @@ def _expectation(precondition: Precondition) -> list[Any]:
 
 def _checked_reason(reason: str) -> str:
     if not isinstance(reason, str) or len(reason) > MAX_REASON:
-        raise Invalid(f"A reason has at most {MAX_REASON} characters.", field="reason")
+        raise Invalid(f"The reason is too long: at most {MAX_REASON} characters.", field="reason")
     return reason

@@ -1,4 +1,4 @@
-"""Who is on the other side of a person's request, and as whom they may act."""
+"""The signed-in person of a request: `SignedIn`, with roles, spaces and principals."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SignedIn:
         sessions.note_seen(str(request.session.session_key))
         self._spaces: dict[int, Space] | None = None
         self._roles: dict[int, str] | None = None
-        self._alone: Principal | None = None
+        self._instance_principal: Principal | None = None
 
     @property
     def roles(self) -> dict[int, str]:
@@ -49,12 +49,12 @@ class SignedIn:
     def principal(self, space: int | None = None) -> Principal:
         """The person acting in a space, or on the instance as a whole."""
         if space is None:
-            if self._alone is None:
-                self._alone = roles.person_principal(self.user, fresh=self.fresh)
-            return self._alone
+            if self._instance_principal is None:
+                self._instance_principal = roles.person_principal(self.user, fresh=self.fresh)
+            return self._instance_principal
         found = self.spaces.get(space)
         if found is None:
-            # Nobody there: no role, no space's chain.
+            # Not a space of this person: a principal without a role, on the instance's chain.
             return replace(self.principal(), role="", space=space)
         return roles.person_principal(self.user, fresh=self.fresh, space=found, role=self.roles[space])
 
@@ -69,16 +69,16 @@ class SignedIn:
 
 
 def is_signed_in(request: HttpRequest) -> bool:
-    """With both factors; a password alone is nothing."""
+    """Whether the person has signed in with both factors."""
     user: Any = request.user
     return bool(user.is_authenticated and user.is_active and user.is_verified())
 
 
 def current_visitor(request: HttpRequest) -> SignedIn:
-    found: SignedIn | None = getattr(request, "_here", None)
+    found: SignedIn | None = getattr(request, "_signed_in", None)
     if found is None:
         found = SignedIn(request)
-        request._here = found  # type: ignore[attr-defined]
+        request._signed_in = found  # type: ignore[attr-defined]
     return found
 
 
@@ -91,12 +91,12 @@ def _is_fresh(request: HttpRequest) -> bool:
 
 
 def mark_fresh(request: HttpRequest) -> None:
-    """A code was just given."""
+    """Note that the person has just entered a code."""
     request.session[FRESH] = clock.rfc3339(clock.now())
-    if hasattr(request, "_here"):
-        del request._here
+    if hasattr(request, "_signed_in"):
+        del request._signed_in
 
 
 def client_address(request: HttpRequest) -> str:
-    """The address a request comes from. Forwarded addresses are the caller's own words and are not believed."""
+    """The source address of a request. Headers with forwarded addresses are ignored, because callers can fake them."""
     return str(request.META.get("REMOTE_ADDR") or "unknown")[:64]

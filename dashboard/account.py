@@ -106,9 +106,9 @@ def change_password(request: HttpRequest) -> HttpResponse:
 @sign_in_required
 @require_POST
 def backup_codes(request: HttpRequest) -> HttpResponse:
-    made = own_account.new_backup_codes(current_visitor(request).principal())
+    new_codes = own_account.new_backup_codes(current_visitor(request).principal())
     found = {
-        "codes": made["backup_codes"],
+        "codes": new_codes["backup_codes"],
         "username": current_visitor(request).user.username,
         "instance": settings.HOME.name,
     }

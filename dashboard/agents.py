@@ -20,8 +20,8 @@ from memory.health import activity
 from memory.health.activity import AgentActivity
 
 _CHIPS = 6  # capabilities shown of an agent; its page has the rest
-_WIDE, _TALL, _GAP = 10, 40, 2  # of an hour in the picture, in its own units
-_STATES = {  # colour, label and sentence of each
+_WIDE, _TALL, _GAP = 10, 40, 2  # width, height and gap of the bar of an hour, in units of the drawing
+_STATES = {  # colour, label and sentence of each state
     "well": ("well", "working", "The model answers."),
     "down": (
         "down",
@@ -34,7 +34,7 @@ _STATES = {  # colour, label and sentence of each
 
 @dataclass(frozen=True)
 class HourBar:
-    """One hour: stores from below, answers on top of them."""
+    """Bar of one hour: stores at the bottom, answers above them."""
 
     x: int
     y: float
@@ -49,7 +49,7 @@ class AgentCard:
 
     caller: AgentActivity
     bars: list[HourBar]
-    address: str  # of its page in the admin
+    address: str  # address of its page in the admin
 
     @property
     def chips(self) -> tuple[str, ...]:

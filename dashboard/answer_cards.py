@@ -14,7 +14,7 @@ from fluxcore import clock
 from memory.grains.graph_picture import GrainLabel
 from memory.grains.models import Relation
 
-MOST_TEXT = 700  # characters of a grain before the rest is folded away
+MOST_TEXT = 700  # characters of a grain that are shown unfolded
 # Labels of provenance, highest first.
 ORIGINS = {
     "user_confirmed": "confirmed by a person",
@@ -55,7 +55,7 @@ class PathStop:
 
     says: str
     address: str = ""
-    kind: str = ""  # of an entry
+    kind: str = ""  # kind of an entry
     relation: str = ""
     weight: str = ""
     thickness: str = ""
@@ -76,8 +76,8 @@ class AnswerCard:
     way: list[PathStop]
     grain: dict[str, Any] = field(default_factory=dict)  # its fields; a trace has none
     times: list[tuple[str, datetime]] = field(default_factory=list)
-    trace: str = ""  # of the answer, where the person may give feedback
-    vote: Any = None  # the feedback they gave
+    trace: str = ""  # trace of the answer, if the person may give feedback
+    vote: Any = None  # feedback of the person
 
     @property
     def origin(self) -> str:
@@ -85,7 +85,7 @@ class AnswerCard:
 
     @property
     def authority(self) -> str:
-        """Empty where it is the same as the origin."""
+        """Provenance a memory counts as; empty if it is that of the origin."""
         return "" if self.grain["authority"] == self.grain["origin"] else ORIGINS[self.grain["authority"]]
 
 
@@ -170,7 +170,7 @@ def _bar(called: str, part: float, zero: float, width: float) -> ScoreBar:
 
 
 def _way(path: list[dict[str, Any]], names: dict[str, GrainLabel]) -> list[PathStop]:
-    """Where the signal began, then each grain or entry it reached. A step to an entry is named by the one after it."""
+    """Stops of the path: start of the signal, then each grain or entry. A step to an entry is named by the next one."""
     if not path:
         return []
     ends = [(step.get("to_grain"), after.get("from_entry")) for step, after in zip(path, [*path[1:], {}], strict=True)]

@@ -58,17 +58,17 @@ def connect(request: HttpRequest, agent: UUID) -> HttpResponse:
     if not who.may("accounts.manage", space.pk):
         raise PermissionDenied
     if not who.fresh:
-        raise StepUpRequired  # before the form, so that nobody fills it in for nothing
+        raise StepUpRequired  # before the form, so that it is not filled in for nothing
     form = ConnectTokenForm(row, request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
         try:
-            made = tokens.mint(who.principal(space.pk), space=space.name, agent=row.name, **form.cleaned_data)
+            minted = tokens.mint(who.principal(space.pk), space=space.name, agent=row.name, **form.cleaned_data)
         except StepUpRequired:
             raise
         except FluxError as refusal:
             form.add_error(None, refusal.message)
         else:
-            found = {"agent": row, "made": made, "snippets": client_snippets(made["token"])}
+            found = {"agent": row, "made": minted, "snippets": client_snippets(minted["token"])}
             return render(request, "dashboard/connected.html", found)
     found = {"agent": row, "form": form, "space": space}
     return render(request, "dashboard/connect.html", found, status=422 if form.is_bound else 200)
@@ -98,7 +98,7 @@ def client_snippets(token: str) -> list[ClientSnippet]:
 
 
 def _place(client: programs.McpClientProgram) -> str:
-    """The client's own file, as whoever runs it would find it; this machine's user says nothing about theirs."""
+    """Path of the client's configuration file, relative to the home of the user who runs the client."""
     return client.file(PurePosixPath("~")).as_posix()  # type: ignore[arg-type]  # only joined, never opened
 
 

@@ -56,7 +56,7 @@ def _enrol(request: HttpRequest, link: Enrolment) -> HttpResponse:
         return _form_page(request, link, form, key, status=422)
     given = form.cleaned_data
     try:
-        made = take_up(
+        enrolled = take_up(
             links.link_principal(link),
             username=given["username"],
             password=given["password"],
@@ -74,12 +74,17 @@ def _enrol(request: HttpRequest, link: Enrolment) -> HttpResponse:
         return response
     request.session.pop(_PENDING, None)
     # Both factors were just given, so the person is signed in.
-    start_session(request, User.objects.get(pk=made["user"]))
-    # In this answer and nowhere else: a session would keep the codes on the server.
+    start_session(request, User.objects.get(pk=enrolled["user"]))
+    # Only in this answer: a session would store the codes on the server.
     return render(
         request,
         "dashboard/backup_codes.html",
-        {"codes": made["backup_codes"], "username": made["username"], "instance": settings.HOME.name, "new": True},
+        {
+            "codes": enrolled["backup_codes"],
+            "username": enrolled["username"],
+            "instance": settings.HOME.name,
+            "new": True,
+        },
     )
 
 
@@ -90,7 +95,7 @@ def _totp_key(request: HttpRequest, link: Enrolment) -> tuple[bytes, bool]:
         try:
             return decrypt(pending["key"], about=f"enrolment:{link.pk}"), True
         except SealBroken:
-            pass  # a key from before the instance's own changed: show a new one
+            pass  # sealed before the instance key changed: show a new key
     key = second_factors.new_key()
     request.session[_PENDING] = {"link": link.pk, "key": encrypt(key, about=f"enrolment:{link.pk}")}
     return key, False
@@ -99,7 +104,7 @@ def _totp_key(request: HttpRequest, link: Enrolment) -> tuple[bytes, bool]:
 def key_picture(key: bytes, username: str) -> dict[str, object]:
     """The TOTP key as a QR code, and as groups of letters to type."""
     text = base64.b32encode(key).decode()
-    # A screen does not get scratched: the least redundancy gives the largest squares.
+    # Lowest error correction: a screen does not get scratched, and the squares are larger.
     picture = segno.make(second_factors.otp_uri(key, username), error="l", boost_error=False)
     return {
         # White behind it in dark mode too: many cameras do not read an inverted picture.

@@ -11,6 +11,7 @@ from typing import Any
 from django.urls import reverse
 
 from fluxcore.events import Position
+from memory.grains.lifecycle.rules import reason_text, reason_texts
 from memory.recall.traces import RECALLED
 
 # Filters of the Live page, in their order. An event is in the group of its kind, or of the first word of its kind.
@@ -118,7 +119,7 @@ SENTENCES = {
     "job.parked": "parked {job} after {tries|try}: somebody has to look at it",
     "job.running": "still running {job} after {seconds} s",
 }
-# Names of events and of their data that have another word on pages.
+# Words on pages for names of events and of their data.
 WORDS = {
     "grain": "memory",
     "grains": "memories",
@@ -130,10 +131,10 @@ WORDS = {
 }
 # URL name of the page that shows the subject of an event, by the first word of its kind.
 _PAGES = {"recall": "replay", "grain": "grain", "vote": "grain", "job": "job", "import": "import"}
-_LABELS = {"replay": "trace", "grain": "memory"}  # of links to those pages; others are called like the page
+_LABELS = {"replay": "trace", "grain": "memory"}  # labels of links to those pages; other links have the page's name
 _MANY = {"try": "tries", "memory": "memories"}
 _PLAIN = {"origin", "why", "signal", "status"}  # names that are read without their underscores
-_GONE = "grain.purged"  # leads nowhere
+_GONE = "grain.purged"  # has no link: the grain has no page any more
 _NOBODY = "00000000-0000-0000-0000-000000000000"
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PLACE = re.compile(r"\{(\w+)(?:\|(\w+))?\}")
@@ -151,7 +152,7 @@ class EventLine:
     says: str = ""
     address: str = ""
     leads: str = ""  # label of the link
-    touches: str = ""  # a grain
+    touches: str = ""  # id of the grain that the event is about
 
 
 def event_group(kind: str) -> str:
@@ -200,11 +201,11 @@ def event_sentence(kind: str, data: dict[str, Any]) -> str:
     known = SENTENCES.get("recall" if kind == RECALLED else kind)
     values = _values(data)
     if known is None or any(name not in values for name, _ in _PLACE.findall(known)):
-        told = " · ".join(
+        details = " · ".join(
             f"{plain(name)} {value}" for name, value in data.items() if isinstance(value, str | int | float)
         )
-        return f"{plain(kind)}{f': {told}' if told else ''}"
-    return _PLACE.sub(lambda match: _said(values[match.group(1)], match.group(2)), known)
+        return f"{plain(kind)}{f': {details}' if details else ''}"
+    return _PLACE.sub(lambda match: _counted(values[match.group(1)], match.group(2)), known)
 
 
 def plain(name: str) -> str:
@@ -212,7 +213,7 @@ def plain(name: str) -> str:
     return " ".join(WORDS.get(word, word) for word in re.split(r"[._]", name))
 
 
-def _said(value: Any, word: str | None) -> str:
+def _counted(value: Any, word: str | None) -> str:
     if word is None:
         return str(value)
     return f"{value} {word if value == 1 else _MANY.get(word, f'{word}s')}"
@@ -225,6 +226,8 @@ def _values(data: dict[str, Any]) -> dict[str, Any]:
         values["confidence"] = round(100 * float(values["confidence"]))
     if "useful" in values:
         values["verdict"] = "missed" if values.get("missed") else "useful" if values["useful"] else "not useful"
+    if "why" in values:
+        values["why"] = reason_text(str(values["why"]))
     for name in _PLAIN & set(values):
         values[name] = str(values[name]).replace("_", " ")
     return values
@@ -240,6 +243,7 @@ def sentence_table() -> dict[str, Any]:
         "pages": {word: [_LABELS.get(page, page), reverse(page, args=[_NOBODY])] for word, page in _PAGES.items()},
         "names": WORDS,
         "many": _MANY,
+        "reasons": reason_texts(),
         "plain": sorted(_PLAIN),
         "gone": _GONE,
         "recalled": RECALLED,

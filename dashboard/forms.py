@@ -20,7 +20,7 @@ _CODE = {"autocomplete": "one-time-code", "spellcheck": "false", "autocapitalize
 
 
 class PasswordForm(forms.Form):
-    """The first step of signing in."""
+    """Form of user name and password, the first step of sign-in."""
 
     username = forms.CharField(
         label="User name", max_length=people.MAX_USERNAME, widget=forms.TextInput({**_NAME, "autofocus": True})
@@ -37,7 +37,7 @@ class PasswordForm(forms.Form):
 
 
 class CodeForm(forms.Form):
-    """The second step of signing in, and the fresh code before a dangerous step."""
+    """Form of a code: the second step of sign-in, and the fresh code before a dangerous step."""
 
     code = forms.CharField(
         label="Code",
@@ -62,7 +62,7 @@ def _code(text: str) -> str:
 
 
 class NewPasswordForm(forms.Form):
-    """A person's own new password; a fresh code was given before."""
+    """Form of a new password of the signed-in person, after a fresh code."""
 
     password = forms.CharField(
         label="New password",

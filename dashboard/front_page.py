@@ -22,7 +22,7 @@ from fluxcore.db_errors import translate
 from fluxcore.errors import FluxError
 from fluxsite.run import running_state
 
-_NAMED = 20  # administrators shown to somebody who has to ask one
+_NAMED = 20  # administrators shown to a person without a role
 
 
 @require_safe
@@ -33,12 +33,12 @@ def health(request: HttpRequest) -> JsonResponse:
 def handle_error(request: HttpRequest) -> HttpResponse:
     """Error page of the server. Tells when the database is busy or full; all other causes are in the log."""
     error = sys.exc_info()[1]
-    told = translate(error) if error is not None else None
-    if not isinstance(told, FluxError):
+    refusal = translate(error) if error is not None else None
+    if not isinstance(refusal, FluxError):
         return server_error(request)
-    # Without the request, because the signed-in person cannot be looked up now either.
-    page = loader.get_template("503.html").render({"says": told.message})
-    return HttpResponse(page, status=told.status, headers={"Retry-After": str(math.ceil(told.retry_after or 5))})
+    # Rendered without the request, because the signed-in person cannot be read from the database either.
+    page = loader.get_template("503.html").render({"says": refusal.message})
+    return HttpResponse(page, status=refusal.status, headers={"Retry-After": str(math.ceil(refusal.retry_after or 5))})
 
 
 @require_safe

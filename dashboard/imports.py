@@ -22,7 +22,7 @@ from fluxcore.errors import FluxError, Invalid, StepUpRequired, TooLarge
 from fluxcore.models import Job
 from fluxcore.work import jobs
 from fluxcore.writes import limit_messages
-from memory.transfer import asking, formats
+from memory.transfer import formats, import_requests
 
 MAX_UPLOAD = 32 * 1024 * 1024  # bytes in all; flux_import at the shell takes more
 MAX_FILES = 500
@@ -41,16 +41,16 @@ def imports(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         try:
             authorise(me, "import", action="transfer.import")  # before anything that was sent is looked at
-            made = _begin(request, me)
+            started = _begin(request, me)
         except StepUpRequired:
             raise
         except FluxError as refusal:
             problem = refusal
         else:
-            return redirect("import", made["id"])
+            return redirect("import", started["id"])
     found = {
         "space": space,
-        "imports": asking.imports(me),
+        "imports": import_requests.imports(me),
         "may": may,
         "formats": formats.FORMAT_TITLES,
         "origins": _OFTEN,
@@ -67,7 +67,7 @@ def imports(request: HttpRequest) -> HttpResponse:
 def show_import(request: HttpRequest, wanted: UUID) -> HttpResponse:
     """Progress of one import, its counts, and what was refused."""
     space, me = _where(request)
-    found = asking.shown(me, wanted)
+    found = import_requests.shown(me, wanted)
     if found is None:
         raise Http404
     job = Job.objects.filter(uuid=found.job).first() if found.job and not found.finished_at else None
@@ -75,7 +75,7 @@ def show_import(request: HttpRequest, wanted: UUID) -> HttpResponse:
         "space": space,
         "one": found,
         "format": formats.FORMAT_TITLES.get(found.format, found.format),
-        "refused": asking.report(me, wanted, most=_REFUSALS) if found.refused else [],
+        "refused": import_requests.report(me, wanted, most=_REFUSALS) if found.refused else [],
         "parked": job is not None and job.state == Job.State.PARKED,
         "job": job,
         "waiting": job is not None and job.state == Job.State.QUEUED and jobs.oldest_wait_seconds() > 30,
@@ -104,7 +104,7 @@ def _begin(request: HttpRequest, me: Principal) -> Any:
     with tempfile.TemporaryDirectory(prefix="flux-import-") as folder:
         path = _kept(files, Path(folder))
         source = formats.read(path, format=request.POST.get("format") or None)
-        return asking.begin(
+        return import_requests.begin(
             me, source=source, provenance=provenance, ceiling=ceiling, reason=str(request.POST.get("reason", ""))
         )
 

@@ -24,7 +24,7 @@ from dashboard.middleware import HEADERS
 from dashboard.overview import QUIET
 from fluxcore.errors import BadHost, BadOrigin, Forbidden, Unauthenticated
 from fluxcore.events import LoggedEvent
-from fluxcore.log.live import Shows, Visitor
+from fluxcore.log.live import LiveSubscriber, Shows
 from fluxsite import admission
 from fluxsite.websockets import LiveConsumer, Scope
 
@@ -33,13 +33,13 @@ _HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.i
 
 
 class PersonConsumer(LiveConsumer):
-    """A person's socket."""
+    """WebSocket consumer of a signed-in person."""
 
     headers = _HEADERS
 
 
-def admit(scope: Scope) -> Visitor:
-    """Let a person in. A space that is not theirs is answered like one that is not there."""
+def admit(scope: Scope) -> LiveSubscriber:
+    """Admit a person. A space without a role is answered like one that does not exist."""
     request = _request(scope)
     if not is_signed_in(request):
         anonymous_refusals.count_refusal(client_address(request))
@@ -52,7 +52,7 @@ def admit(scope: Scope) -> Visitor:
     if space is None or not may(person, _NEEDS):
         audit.refuse(person, "live.follow", name, details={"missing": _NEEDS})
         raise Forbidden("You have no role in a space of that name, so you cannot follow it.")
-    return Visitor(
+    return LiveSubscriber(
         owner=f"user:{person.user}",
         credential=f"{request.session.session_key}/{space.pk}",
         space=space.pk,
@@ -90,18 +90,18 @@ class _Rights:
 
 
 def _tells(change: LoggedEvent) -> bool:
-    """Whether people are told of an event: all but the second half of a store, which only arenas need."""
+    """Whether people see an event: all but the second event of a store, which only arenas need."""
     return change.kind != QUIET
 
 
 def _page_request(scope: Scope) -> HttpRequest:
-    """The handshake as the page request it is to a browser."""
+    """The handshake as an HTTP request."""
     scheme = "https" if scope.get("scheme") == "wss" else "http"
     return ASGIRequest({**scope, "type": "http", "method": "GET", "scheme": scheme}, io.BytesIO())
 
 
 def _request(scope: Scope) -> HttpRequest:
-    """The same with who asks: the parts that tell pages tell it here too."""
+    """The handshake as a request with session and user, set by the same middleware as for pages."""
     request = _page_request(scope)
     SessionMiddleware(_nothing).process_request(request)
     AuthenticationMiddleware(_nothing).process_request(request)
@@ -114,7 +114,7 @@ def _nothing(request: HttpRequest) -> HttpResponse:
 
 
 def check_origin(scope: Scope) -> None:
-    """Browsers send our cookie along from any site, and no CSRF token with it: the origin tells them apart."""
+    """Check the Origin header: browsers send our cookie from any site, without a CSRF token."""
     request = _page_request(scope)
     try:
         host = request.get_host()

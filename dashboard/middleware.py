@@ -73,7 +73,7 @@ class DashboardMiddleware:
             markcoroutinefunction(self)
 
     def __call__(self, request: HttpRequest) -> Any:
-        """The answer; under ASGI a coroutine of it."""
+        """Return the response; under ASGI a coroutine of it."""
         if iscoroutinefunction(self.get_response):
             return self._call_async(request)
         mark = request_id.set(secrets.token_hex(8))
@@ -107,7 +107,7 @@ def _framed(request: HttpRequest, response: Any) -> Any:
 
 
 def _frames(request: HttpRequest) -> dict[str, str]:
-    """Headers that differ for the mobile preview. The browser itself tells that a page of ours frames this one."""
+    """Frame headers for the mobile preview, if the browser reports that one of our pages frames this one."""
     if request.path == _PREVIEW:
         return _FRAMING
     dest, site = (request.META.get(f"HTTP_SEC_FETCH_{name}") for name in ("DEST", "SITE"))

@@ -17,7 +17,7 @@ from fluxcore import clock
 from fluxcore.events import Position
 from fluxcore.models import Event, Job
 from fluxcore.raw_sql import adapt_moment
-from fluxcore.work.news import DONE
+from fluxcore.work.job_events import DONE
 from memory.grains.models import Grain
 from memory.health.models import SpaceHealth
 
@@ -38,7 +38,7 @@ _COUNTS = {
     "requests": f"""
         SELECT COUNT(*) FROM {GrantRequest._meta.db_table} request
         JOIN {Agent._meta.db_table} agent ON agent.id = request.agent_id
-        WHERE agent.space_id = %(space)s AND request.state = '{GrantRequest.State.WAITING.value}'""",  # noqa: S608
+        WHERE agent.space_id = %(space)s AND request.state = '{GrantRequest.RequestState.WAITING.value}'""",  # noqa: S608
     "parked": f"""
         SELECT COUNT(*) FROM {Job._meta.db_table}
         WHERE space = %(space)s AND state = '{Job.State.PARKED.value}'""",  # noqa: S608

@@ -14,7 +14,7 @@ from accounts.models import Space
 from accounts.visitor import SignedIn, current_visitor, is_signed_in
 from fluxcore.version import VERSION
 
-_SPACE = "space"  # in the session: the number of the space somebody looked at last
+_SPACE = "space"  # session key of the id of the space that was chosen last
 _MOST_NAMES = 200  # more do not fit into a menu; the list of spaces in the admin can be searched
 
 

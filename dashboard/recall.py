@@ -25,8 +25,7 @@ from fluxcore.errors import FluxError, Invalid, NotFound
 from memory.embedding import active_encoder
 from memory.grains import graph_picture
 from memory.grains.models import Grain, Trace
-from memory.recall import explain, recall, recent_queries
-from memory.recall import recall_request as asking
+from memory.recall import explain, recall, recall_request, recent_queries
 
 _TIME = {"type": "datetime-local", "step": 1}
 # Labels of filters on the page of a trace.
@@ -57,7 +56,7 @@ class RecallForm(forms.Form):
         widget=forms.Textarea({"rows": 2, "autofocus": True, "placeholder": "What do you want to know?"}),
     )
     k = forms.IntegerField(
-        label="Number of results", required=False, widget=forms.NumberInput({"min": 1, "max": asking.MAX_K})
+        label="Number of results", required=False, widget=forms.NumberInput({"min": 1, "max": recall_request.MAX_K})
     )
     tags = forms.CharField(label="Tags", help_text="Comma-separated; results must have all.", required=False)
     sessions = forms.CharField(
@@ -80,7 +79,7 @@ class RecallForm(forms.Form):
 
     def __init__(self, data: QueryDict | None = None) -> None:
         super().__init__(data, label_suffix="")
-        self.fields["k"].help_text = f"1 to {asking.MAX_K}; {config.current().TOP_K} if empty."
+        self.fields["k"].help_text = f"1 to {recall_request.MAX_K}; {config.current().TOP_K} if empty."
 
     def given(self) -> dict[str, Any]:
         """Arguments of the recall: only what was filled in."""
@@ -107,7 +106,7 @@ class RecallForm(forms.Form):
 def recall_page(request: HttpRequest) -> HttpResponse:
     space = page_frame.current_space(request)
     if space is None:
-        return redirect("home")  # it shows whom to ask for a role, or how to create a space
+        return redirect("home")  # which shows whom to ask for a role, or how to create a space
     me = current_visitor(request).principal(space.pk)
     form = RecallForm(request.POST if request.method == "POST" else None)
     active_encoder.load_soon()  # while the query is typed, so that the encoder is ready for it
@@ -155,14 +154,14 @@ def show_trace(request: HttpRequest, trace: UUID) -> HttpResponse:
         "cards": voting.with_votes(
             answer_cards.build_cards(kept["grains"], names, kept["texts"], {}),
             str(trace),
-            said=voting.own_votes(me, trace),
+            votes=voting.own_votes(me, trace),
             may=kept["asked_by"] == me.actor and who.may("grains.feedback", space.pk),
         ),
         "rung": explain.search_mode(kept["rung"], kept) if kept["rung"] != "warm" else "",
         "admin_page": _admin_page(trace) if who.may("grains.manage", space.pk) else "",
         "bounds": [(_FILTERS.get(name, name), _said(value)) for name, value in kept["bounds"].items()],
     }
-    return render(request, "dashboard/receipt.html", found)
+    return render(request, "dashboard/trace.html", found)
 
 
 def _answer(me: Principal, form: RecallForm) -> dict[str, Any]:

@@ -24,10 +24,10 @@ from dashboard.forms import CodeForm, PasswordForm
 from fluxcore import clock
 from fluxcore.errors import FluxError
 
-# Session key of somebody whose password was right and whose code is awaited: not signed in yet, for this long at most.
-_HALF = "half"
+_HALF = "half"  # session key after a right password, before the code: the person is not signed in yet
+# Time limit between password and code.
 HALF_SIGN_IN_LASTS = timedelta(minutes=5)
-UNLOCK = "unlock_link"  # the number of the unlock link a visitor came with
+UNLOCK = "unlock_link"  # session key of the id of the visitor's unlock link
 
 
 @never_cache
@@ -160,7 +160,7 @@ def _next(request: HttpRequest) -> str:
     safe = url_has_allowed_host_and_scheme(
         wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()
     )
-    # Printable and relative: what a browser would repair into another place is not followed.
+    # Only printable relative paths: browsers would correct others into addresses of other sites.
     return wanted if safe and wanted.startswith("/") and wanted.isprintable() and len(wanted) <= 2000 else "/"
 
 

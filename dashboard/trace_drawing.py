@@ -11,11 +11,12 @@ from memory.grains.graph_picture import GrainLabel
 from memory.grains.models import Relation
 from memory.recall.results import UNNAMED
 
-MAX_GRAINS = 12  # grains of an answer that are drawn; the scenes in words name them all
+MAX_GRAINS = 12  # grains of an answer that are drawn; the text of the steps names all of them
 MAX_WORDS = 14  # words of the question that are drawn
-_WIDE, _HIGH, _GAP, _ROW = 196, 40, 84, 62  # of a spot, between columns, from row to row
-_LETTERS = 24  # that fit into a spot
-_LISTED = 30  # links told in words in one scene
+_WIDE, _HIGH = 196, 40  # size of a node
+_GAP, _ROW = 84, 62  # space between columns, and from row to row
+_LETTERS = 24  # characters that fit into a node
+_LISTED = 30  # links listed in the text of one step
 
 
 @dataclass(frozen=True)
@@ -25,10 +26,10 @@ class DrawnNode:
     kind: str
     says: str
     whole: str
-    scene: int  # from which on it is there
+    scene: int  # step from which on it is visible
     x: int = 0
     y: int = 0
-    place: int = 0  # in the final order
+    place: int = 0  # place in the final order
     score: str = ""
     bar: int = 0  # its score as a width
     wide: int = _WIDE
@@ -41,7 +42,7 @@ class DrawnSignal:
 
     kind: str
     scene: int
-    way: str  # as SVG writes a path
+    way: str  # SVG path data
     thickness: str
     says: str
 
@@ -204,7 +205,7 @@ class _Drawing:
     def _worth(self) -> None:
         lines = [f"{self._named(one['grain_id'])}: {_bars(one)}" for one in self.grains]
         scene = self._scene("Scores added up", self.kept["says"], lines)
-        for one in self.shown:  # found by a rule, a conversation or a speaker: there is no line to draw
+        for one in self.shown:  # matched by a rule, a conversation or a speaker: without a line
             self._spot(one["grain_id"], 2, "grain", self._named(one["grain_id"]), scene)
         lines = [f"{one['place']}. {self._named(one['grain_id'])} ({one['score']:.2f})" for one in self.grains]
         says = (
@@ -242,7 +243,7 @@ class _Drawing:
 
 
 def _walked(path: list[dict[str, Any]]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Each step with the names of its ends; a step to an entry is named by the one after it."""
+    """Steps of a path with the names of their ends; a step to an entry is named by the next one."""
     for place, step in enumerate(path, start=1):
         after = path[place] if place < len(path) else {}
         start = step.get("from_grain") or f"entry {step.get('from_entry') or UNNAMED}"

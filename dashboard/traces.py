@@ -20,7 +20,7 @@ from memory.grains import graph_picture
 from memory.recall import explain, trace_list
 
 _JUDGED = {"yes": True, "no": False}
-# Labels of the search modes, with the name that `rung` has in the API.
+# Labels of search modes, by their name in the API (`rung`).
 _MODES = {
     "warm": "All signals (warm)",
     "behind": "Index behind newest writes (behind)",
@@ -93,7 +93,7 @@ def trace(request: HttpRequest, trace: UUID) -> HttpResponse:
         "rung": explain.search_mode(kept["rung"], kept) if kept["rung"] != "warm" else "",
         "replay": trace_drawing.draw_replay(kept, names),
         "cards": answer_cards.build_cards(kept["grains"], names, kept["texts"], {}),
-        "receipt": reverse("receipt", args=[trace]),
+        "answer_page": reverse("trace", args=[trace]),
     }
     return render(request, "dashboard/replay.html", found)
 

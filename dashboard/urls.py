@@ -1,4 +1,4 @@
-"""Addresses of the people's door."""
+"""URLs of the dashboard."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dashboard import (
     voting,
 )
 
-admin.autodiscover()  # done already where the door is served, but not in a command that asks for an address
+admin.autodiscover()  # already done by the dashboard server, but not in a command that reverses a URL
 
 handler500 = front_page.handle_error
 urlpatterns = [
@@ -42,13 +42,13 @@ urlpatterns = [
     path("account/backup-codes", account.backup_codes, name="backup-codes"),
     path("account/end-session", account.end_session, name="end-session"),
     path("recall", recall.recall_page, name="recall"),
-    path("recall/<uuid:trace>", recall.show_trace, name="receipt"),
+    path("recall/<uuid:trace>", recall.show_trace, name="trace"),
     path("recall/<uuid:trace>/vote", voting.vote, name="vote"),
     path("graph", graph.graph, name="graph"),
     path("graph/data", graph.data, name="graph-data"),
     path("graph/find", graph.find, name="graph-find"),
     path("graph/grain/<uuid:grain>", graph.grain, name="graph-grain"),
-    # The socket has the same address: a page is fetched, a socket is asked for.
+    # The WebSocket has the same path; it is routed in `fluxsite/asgi.py`.
     path("live", live_page.live, name="live"),
     path("live/touched", live_page.touched_grains, name="touched"),
     path("live/grain/<uuid:grain>", live_page.grain, name="grain"),

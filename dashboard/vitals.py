@@ -113,10 +113,10 @@ def vitals(request: HttpRequest) -> HttpResponse:
         lines = history.timeline(me, over=over)
     except Invalid:
         return redirect(reverse("vitals"))
-    told = report.report(me)
+    health = report.report(me)
     # Signals with a warning first, the rest in the order of the table.
     found = sorted(
-        (Vital(SIGNALS_BY_NAME[name], now, lines.get(name)) for name, now in told["signals"].items()),
+        (Vital(SIGNALS_BY_NAME[name], now, lines.get(name)) for name, now in health["signals"].items()),
         key=lambda one: (one.now["severity"] is None, one.now["healthy"]),
     )
     return render(
@@ -124,14 +124,14 @@ def vitals(request: HttpRequest) -> HttpResponse:
         "dashboard/vitals.html",
         {
             "space": space,
-            "status": told["status"],
-            "measured_at": clock.parse(told["computed_at"]) if told["computed_at"] else None,
+            "status": health["status"],
+            "measured_at": clock.parse(health["computed_at"]) if health["computed_at"] else None,
             "vitals": found,
             "warnings": [(TITLES.get(one.signal, one.signal), one) for one in history.warnings(me)],
             "all_warnings": list_address("health_warning", space=space.name),
             "weeks": [{**week, "percent": round(100 * week["rate"])} for week in history.weekly_hit_rates(me)],
-            "replay": _replay(told["learning"]),
-            "callers": told["caller_feedback"],
+            "replay": _replay(health["learning"]),
+            "callers": health["caller_feedback"],
             "over": over,
             "ranges": [(name, says, name == over) for name, says in RANGES.items()],
             "lines": {name: asdict(line) for name, line in lines.items()},

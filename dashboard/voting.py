@@ -18,7 +18,7 @@ from dashboard import page_frame
 from dashboard.account import sign_in_required
 from dashboard.answer_cards import AnswerCard
 from fluxcore.errors import FluxError, Forbidden, NotFound
-from memory.grains.models import Effect, Vote
+from memory.grains.models import Vote, VoteEffect
 from memory.learning import credit, feedback
 
 _LINKS = 6  # shown of those that one vote changed
@@ -51,10 +51,10 @@ def vote(request: HttpRequest, trace: UUID) -> HttpResponse:
     if space is None:
         raise Http404
     me = current_visitor(request).principal(space.pk)
-    grain, said = request.POST.get("grain", ""), request.POST.get("said", "")
+    grain, rating = request.POST.get("grain", ""), request.POST.get("said", "")
     try:
-        if said in _SAID:
-            feedback.feedback(me, trace_id=str(trace), grain_id=grain, useful=_SAID[said])
+        if rating in _SAID:
+            feedback.feedback(me, trace_id=str(trace), grain_id=grain, useful=_SAID[rating])
             messages.success(request, "Feedback saved. The memory learns from it within moments.")
         else:
             feedback.withdraw(me, trace=str(trace), grain=grain)
@@ -65,16 +65,16 @@ def vote(request: HttpRequest, trace: UUID) -> HttpResponse:
         raise PermissionDenied from None
     except FluxError as refusal:
         messages.error(request, refusal.message)
-    return redirect(f"{reverse('receipt', args=[trace])}#answer")
+    return redirect(f"{reverse('trace', args=[trace])}#answer")
 
 
 def with_votes(
-    cards: list[AnswerCard], trace: str, *, may: bool, said: dict[str, OwnVote] | None = None
+    cards: list[AnswerCard], trace: str, *, may: bool, votes: dict[str, OwnVote] | None = None
 ) -> list[AnswerCard]:
     """The cards with feedback buttons, where the person may give feedback."""
     if not may:
         return cards
-    return [replace(card, trace=trace, vote=(said or {}).get(card.id)) for card in cards]
+    return [replace(card, trace=trace, vote=(votes or {}).get(card.id)) for card in cards]
 
 
 def own_votes(me: Principal, trace: UUID) -> dict[str, OwnVote]:
@@ -84,8 +84,10 @@ def own_votes(me: Principal, trace: UUID) -> dict[str, OwnVote]:
             "id", "grain__uuid", "useful", "applied"
         )
     )
-    moved: dict[int, list[Effect]] = {number: [] for number, *_ in found}
-    effects = Effect.objects.filter(vote__in=list(moved)).select_related("conduit__from_entry", "conduit__from_grain")
+    moved: dict[int, list[VoteEffect]] = {number: [] for number, *_ in found}
+    effects = VoteEffect.objects.filter(vote__in=list(moved)).select_related(
+        "conduit__from_entry", "conduit__from_grain"
+    )
     for one in effects.order_by("conduit_id"):
         moved[one.vote_id].append(one)
     return {
@@ -96,7 +98,7 @@ def own_votes(me: Principal, trace: UUID) -> dict[str, OwnVote]:
     }
 
 
-def _moved(effect: Effect) -> MovedLink:
+def _moved(effect: VoteEffect) -> MovedLink:
     conduit = effect.conduit
     start = f"the entity “{conduit.from_entry.feature}”" if conduit.from_entry else "the previous memory on the path"
     without = credit.credited_weight(

@@ -1,4 +1,4 @@
-"""What a user of Flux Memory imports or types: the client, the seed's names, the `flux` command."""
+"""Flux Memory for its users: the client, flux-memory's names, and the `flux` command."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Loaded when they are asked for: `flux --help` and the client need none of them."""
+    """Import exported names at first use: `flux --help` and the client need none of them."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_MODULES[name]), name)

@@ -1,7 +1,6 @@
 """`flux COMMAND …` and `python -m flux COMMAND …`: the management commands flux_* by short names.
 
-Django is loaded by the command itself: `flux --help`, a mistyped name and `flux mcp` with FLUX_URL and FLUX_TOKEN do
-without it.
+The command loads Django; `flux --help`, a mistyped name and `flux mcp` with FLUX_URL and FLUX_TOKEN do not.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from pathlib import Path
 
 EX_USAGE = 64
 PREFIX = "flux_"
-ALIASES = {"memory": "kv"}  # as agentd's users know it
+ALIASES = {"memory": "kv"}  # agentd's name of the command
 
 
 def commands() -> dict[str, Path]:
@@ -30,7 +29,7 @@ def _short(name: str) -> str:
 
 
 def help_of(path: Path) -> str:
-    """What a command says it is for, read from its source: loading all of them would load everything."""
+    """First sentence of a command's help, read from its source: importing all commands would import everything."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "help":
             value = ast.literal_eval(node.value)
@@ -91,7 +90,7 @@ def run(name: str, rest: list[str]) -> None:
     note_program("flux")
     choose_instance(words)
     if name == "mcp":
-        # It speaks a protocol on standard output and may be a client of a server: it begins by itself.
+        # Standard output is reserved for its protocol, and it may need no Django, so it is not run by Django.
         from mcp_bridge import entry
 
         entry.main(rest)

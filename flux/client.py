@@ -1,7 +1,6 @@
-"""The HTTP client, for a program that has a server and a token: no Django, nothing of the server is imported.
+"""HTTP clients for a running server: `FluxClient`, and `AsyncFluxClient` for asyncio.
 
-`FluxClient` waits for its answers, `AsyncFluxClient` is awaited; they have the same methods (`flux/rooms/`) and
-differ in nothing but this file.
+They have the same methods (`flux/rooms/`) and differ only in this file. Neither imports Django or server code.
 """
 
 from __future__ import annotations
@@ -20,30 +19,30 @@ from flux.rooms import Rooms
 
 T = TypeVar("T")
 DEFAULT_URL = "http://127.0.0.1:7465"
-TIMEOUT = 30.0  # seconds for one try: connecting, sending and reading the answer together
-CONNECT = 5.0  # seconds until somebody listens
+TIMEOUT = 30.0  # seconds for one try: connecting, sending and reading the answer
+CONNECT = 5.0  # seconds to connect
 RETRIES = 3
-PATIENCE = 30.0  # seconds one call waits between its tries, all in all
+PATIENCE = 30.0  # seconds that one call waits between its tries, in total
 _NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
 class _Settings:
-    """What both clients are made with."""
+    """Arguments of both clients, with defaults from the environment."""
 
     def __init__(
         self, url: str | None, token: str | None, *, caller: str | None, timeout: float, retries: int, patience: float
     ) -> None:
         self.url = (url or os.environ.get("FLUX_URL") or DEFAULT_URL).rstrip("/")
         self.timeout, self.retries, self.patience = timeout, retries, patience
-        held = token or os.environ.get("FLUX_TOKEN")
+        bearer = token or os.environ.get("FLUX_TOKEN")
         self.headers = {"User-Agent": "flux-memory"}
-        if held:
-            self.headers["Authorization"] = f"Bearer {held}"
+        if bearer:
+            self.headers["Authorization"] = f"Bearer {bearer}"
         if caller:
             self.headers["X-Caller-Id"] = caller
 
     def http(self) -> dict[str, Any]:
-        """No proxy and no .netrc of the surroundings: the token goes to the address it was given for, and as given."""
+        """Arguments of httpx2's client. Proxies and .netrc are ignored: the token is sent only to the given address."""
         return {
             "base_url": self.url,
             "headers": self.headers,
@@ -59,13 +58,13 @@ class _Settings:
         if isinstance(error, httpx2.TimeoutException) and not isinstance(error, _NOT_SENT):
             return Unreachable(f"{self.url} did not answer within {self.timeout:g} seconds.")
         if isinstance(error, (httpx2.UnsupportedProtocol, httpx2.InvalidURL)):
-            return NotUnderstood(f"{self.url!r} is no address of a server.")
-        said = str(error) or type(error).__name__
-        return Unreachable(f"{self.url} cannot be reached: {said}.", sent=not isinstance(error, _NOT_SENT))
+            return NotUnderstood(f"{self.url!r} is not a valid server address. It must be like http://127.0.0.1:7465.")
+        reason = str(error) or type(error).__name__
+        return Unreachable(f"{self.url} cannot be reached: {reason}.", sent=not isinstance(error, _NOT_SENT))
 
 
 class _BoundedAnswer:
-    """An answer as it comes in: bounded in size and, however it trickles, in time."""
+    """Buffer of an incoming answer, limited in size and in total time."""
 
     def __init__(self, seconds: float) -> None:
         self.until, self.pieces, self.size = time.monotonic() + seconds, list[bytes](), 0
@@ -80,7 +79,7 @@ class _BoundedAnswer:
 
 
 class FluxClient(Rooms, Sends):
-    """A memory server, one call at a time. Usable by several threads; close it, or use it with `with`."""
+    """Synchronous client of a memory server. Threads may share it; close it, or use it with `with`."""
 
     def __init__(
         self,
@@ -93,7 +92,7 @@ class FluxClient(Rooms, Sends):
         patience: float = PATIENCE,
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
-        """Without arguments FLUX_URL and FLUX_TOKEN say where and who; `caller` is a label inside the agent."""
+        """`url` and `token` default to FLUX_URL and FLUX_TOKEN; `caller` is a label inside the agent."""
         self._settings = _Settings(url, token, caller=caller, timeout=timeout, retries=retries, patience=patience)
         self._http = httpx2.Client(**self._settings.http(), transport=transport)
 
@@ -133,7 +132,7 @@ class FluxClient(Rooms, Sends):
 
 
 class AsyncFluxClient(Rooms, AsyncSends):
-    """A memory server for a program with an event loop: the same methods, awaited, as many at once as you like."""
+    """Asynchronous client of a memory server: the same methods, awaited; any number of calls can run concurrently."""
 
     def __init__(
         self,
@@ -146,7 +145,7 @@ class AsyncFluxClient(Rooms, AsyncSends):
         patience: float = PATIENCE,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
-        """Without arguments FLUX_URL and FLUX_TOKEN say where and who; `caller` is a label inside the agent."""
+        """`url` and `token` default to FLUX_URL and FLUX_TOKEN; `caller` is a label inside the agent."""
         self._settings = _Settings(url, token, caller=caller, timeout=timeout, retries=retries, patience=patience)
         self._http = httpx2.AsyncClient(**self._settings.http(), transport=transport)
 

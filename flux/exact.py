@@ -1,7 +1,7 @@
-"""Exact memory as objects: `AgentMemory` for one's own keys, `Blackboard` for those agents share, and its locks.
+"""Exact memory as objects: `AgentMemory` for an agent's own keys, `Blackboard` for shared ones, and its locks.
 
-Each is made with a client and speaks through it: with a `FluxClient` its methods answer, with an `AsyncFluxClient`
-the `Async` ones are awaited. Whose memory it is says the token, unless another agent is named.
+Each uses a `FluxClient`; `flux/exact_async.py` has the same for an `AsyncFluxClient`. The agent is the token's, unless
+another one is named.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from contextlib import contextmanager
 from typing import Any
 
 from flux import errors
-from flux.answers import Changed, Deleted, History, Kept, KeyPage, Lock, Written
+from flux.answers import Changed, Deleted, History, KeyPage, KeyValue, Lock, Written
 from flux.client import FluxClient
 from flux.errors import FluxError
-from flux.rooms.saying import NOT_SAID, must_expect
+from flux.rooms.null_arguments import NOT_GIVEN, must_expect
 
-TRIES = 50  # of a cas_retry: so many rivals in a row are a storm, not a coincidence
-PAUSE_SECONDS = 0.1  # between two looks at a lock that somebody holds
+TRIES = 50  # maximum tries of cas_retry
+PAUSE_SECONDS = 0.1  # between two tries to acquire a lock that is held
 
 
 class _Keys:
-    """The keys of one namespace."""
+    """Operations on the keys of one namespace."""
 
     _prefix: str
 
@@ -37,10 +37,10 @@ class _Keys:
     def _call(self, what: str, *given: Any, **named: Any) -> Any:
         return getattr(self.client, f"{self._prefix}_{what}")(self.name, *given, **named)
 
-    def entry(self, key: str) -> Kept | None:
-        """The value with its version, expiry and writer; None where there is nothing."""
+    def entry(self, key: str) -> KeyValue | None:
+        """The value with its version, expiry and writer; None if the key does not exist."""
         try:
-            found: Kept = self._call("get", key)
+            found: KeyValue = self._call("get", key)
         except errors.NotFound:
             return None
         return found
@@ -59,11 +59,11 @@ class _Keys:
         expected_version: int | None,
         value: Any,
         *,
-        expected_value: Any = NOT_SAID,
+        expected_value: Any = NOT_GIVEN,
         ttl_secs: float | None = None,
         **named: Any,
     ) -> Written:
-        """Write only if this is the version (0: absent) or, with None for it, the value; else `Conflict`."""
+        """Write if the version is as expected (0: absent; None: compare the value instead); else raise `Conflict`."""
         must_expect(expected_version, expected_value, named)
         done: Written = self._call(
             "set", key, value, ttl_secs, expected_version=expected_version, expected_value=expected_value, **named
@@ -71,7 +71,7 @@ class _Keys:
         return done
 
     def cas_retry(self, key: str, change: Callable[[Any], Any], *, default: Any = None, tries: int = TRIES) -> Any:
-        """Apply a function to what is there, again and again until nobody was faster; the value that was written."""
+        """Replace the value by `change(value)`, again after each conflict; returns the value that was written."""
         for left in range(tries, 0, -1):
             found = self.entry(key)
             value = change(found["value"] if found else default)
@@ -82,10 +82,10 @@ class _Keys:
                     raise
             else:
                 return value
-        raise ValueError("tries is at least 1")
+        raise ValueError("tries must be at least 1")
 
     def delete(self, key: str, expected_version: int | None = None, *, history: str | None = None) -> Deleted:
-        """Take a key away; `history="forget"` purges its earlier versions too."""
+        """Delete a key; `history="forget"` purges its earlier versions too."""
         done: Deleted = self._call("delete", key, expected_version, history=history)
         return done
 
@@ -94,11 +94,11 @@ class _Keys:
         return found
 
     def keys(self, pattern: str | None = None) -> Iterator[str]:
-        """All of them, however many pages they take."""
+        """Iterate over all keys, page by page."""
         cursor: str | None = None
         while True:
             page = self.list(pattern, cursor=cursor)
-            yield from (one["key"] for one in page["keys"])
+            yield from (entry["key"] for entry in page["keys"])
             cursor = page["next_cursor"]
             if cursor is None:
                 return
@@ -143,7 +143,7 @@ class AgentMemory(_Keys):
             self._agent = self.client.me()["agent"]
         return self._agent
 
-    # The names agents know from agentd.
+    # Names of these methods in agentd.
     def memory_get(self, key: str) -> Any:
         return self.get(key)
 
@@ -152,7 +152,7 @@ class AgentMemory(_Keys):
 
 
 class Blackboard(_Keys):
-    """A board that agents share, with its locks."""
+    """A board shared by agents, with its locks."""
 
     _prefix = "board"
 
@@ -165,14 +165,14 @@ class Blackboard(_Keys):
         return self._board
 
     def cas_value(self, key: str, expected: Any, value: Any, *, ttl_secs: float | None = None) -> Written:
-        """Swap by value: None stands for nothing, on both sides."""
+        """Compare and swap by value. None means absent: an expected None, or a new None, which deletes the key."""
         return self.cas(key, None, value, expected_value=expected, ttl_secs=ttl_secs)
 
     @contextmanager
     def lock(
         self, name: str, ttl_secs: float = 30.0, *, wait: float | None = 0.0, renew: bool = True
     ) -> Iterator[LockHandle]:
-        """Hold a lock inside a `with`, renewed while it lasts. `wait` seconds for it (None: as long as it takes)."""
+        """Hold a lock in a `with` block, renewed until its end. Waits up to `wait` seconds for it (None: no limit)."""
         held = LockHandle(self, self._acquire(name, ttl_secs, wait), ttl_secs)
         if renew:
             held.keep()
@@ -193,11 +193,11 @@ class Blackboard(_Keys):
 
 
 class LockHandle:
-    """A lock that is held. `token` goes up with each holder; `fence` makes a write count only while it is ours."""
+    """A held lock. `token` increases with each holder; a write with `fence` is refused once the lock is lost."""
 
     def __init__(self, board: Blackboard, lock: Lock, ttl_secs: float) -> None:
         self.board, self.name, self.token, self._ttl = board, lock["lock"], lock["token"], ttl_secs
-        self.lost = threading.Event()  # set when renewing was refused: somebody else may hold it
+        self.lost = threading.Event()  # set when renewal was refused: another agent may hold it
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -206,14 +206,14 @@ class LockHandle:
         return {"lock": self.name, "token": self.token}
 
     def set(self, key: str, value: Any, **named: Any) -> Written:
-        """Write on the board under this lock."""
+        """Write a key on the board, fenced by this lock."""
         return self.board.set(key, value, fence=self.fence, **named)
 
     def renew(self) -> None:
         self.board.client.renew_lock(self.name, self.token, self._ttl, board=self.board.name)
 
     def keep(self) -> None:
-        """Renew it from a thread, three times in its life."""
+        """Start a thread that renews the lock every third of its lifetime."""
         self._thread = threading.Thread(target=self._renewing, name=f"lock {self.name}", daemon=True)
         self._thread.start()
 
@@ -225,7 +225,7 @@ class LockHandle:
                 self.lost.set()
                 return
             except FluxError:
-                continue  # the server may come back before it runs out
+                continue  # the server may answer again before the lock expires
 
     def release(self) -> None:
         self._over.set()
@@ -234,4 +234,4 @@ class LockHandle:
         try:
             self.board.client.release_lock(self.name, self.token, board=self.board.name)
         except errors.Fenced:
-            self.lost.set()  # it ran out: nothing to let go
+            self.lost.set()  # it has expired: there is nothing to release

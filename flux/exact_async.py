@@ -1,4 +1,4 @@
-"""The objects of `flux/exact.py` for a program with an event loop."""
+"""Exact memory as objects for asyncio; the same as in `flux/exact.py`."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from flux import errors
-from flux.answers import Changed, Deleted, History, Kept, KeyPage, Lock, Written
+from flux.answers import Changed, Deleted, History, KeyPage, KeyValue, Lock, Written
 from flux.client import AsyncFluxClient
 from flux.errors import FluxError
 from flux.exact import PAUSE_SECONDS, TRIES
-from flux.rooms.saying import NOT_SAID, must_expect
+from flux.rooms.null_arguments import NOT_GIVEN, must_expect
 
 
 class _AsyncKeys:
-    """The keys of one namespace."""
+    """Operations on the keys of one namespace."""
 
     _prefix: str
 
@@ -30,9 +30,9 @@ class _AsyncKeys:
     async def _call(self, what: str, *given: Any, **named: Any) -> Any:
         return await getattr(self.client, f"{self._prefix}_{what}")(await self.name(), *given, **named)
 
-    async def entry(self, key: str) -> Kept | None:
+    async def entry(self, key: str) -> KeyValue | None:
         try:
-            found: Kept = await self._call("get", key)
+            found: KeyValue = await self._call("get", key)
         except errors.NotFound:
             return None
         return found
@@ -51,7 +51,7 @@ class _AsyncKeys:
         expected_version: int | None,
         value: Any,
         *,
-        expected_value: Any = NOT_SAID,
+        expected_value: Any = NOT_GIVEN,
         ttl_secs: float | None = None,
         **named: Any,
     ) -> Written:
@@ -74,10 +74,10 @@ class _AsyncKeys:
                     raise
             else:
                 return value
-        raise ValueError("tries is at least 1")
+        raise ValueError("tries must be at least 1")
 
     async def delete(self, key: str, expected_version: int | None = None, *, history: str | None = None) -> Deleted:
-        """Take a key away; `history="forget"` purges its earlier versions too."""
+        """Delete a key; `history="forget"` purges its earlier versions too."""
         done: Deleted = await self._call("delete", key, expected_version, history=history)
         return done
 
@@ -183,7 +183,7 @@ class AsyncBlackboard(_AsyncKeys):
 
 
 class AsyncLockHandle:
-    """A lock that is held; `lost` is set when it is known to be somebody else's."""
+    """A held lock; `lost` is set when another agent may hold it."""
 
     def __init__(self, board: AsyncBlackboard, lock: Lock, ttl_secs: float) -> None:
         self.board, self.name, self.token, self._ttl = board, lock["lock"], lock["token"], ttl_secs
@@ -208,7 +208,7 @@ class AsyncLockHandle:
                 self.lost.set()
                 return
             except FluxError:
-                continue  # the server may come back before it runs out
+                continue  # the server may answer again before the lock expires
 
     async def release(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""What `FluxService` answers: the same keys as over REST, and flux-memory's attributes and pairs."""
+"""Answers of `FluxService`: dictionaries with REST's keys, and the attributes and pairs of flux-memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class FeedbackResult(dict[str, Any]):
-    """What became of a vote: `result.action` is `result["action"]`."""
+    """Answer to a vote: `result.action` is `result["action"]`."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -17,7 +17,7 @@ class FeedbackResult(dict[str, Any]):
 
 
 class StoreResult(FeedbackResult):
-    """What became of a text: keys and attributes, and `grain_id, status = result` with flux-memory's status."""
+    """Answer to a store: keys and attributes, and `grain_id, status = result` with flux-memory's status."""
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self["grain_id"], self["action"]))

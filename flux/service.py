@@ -1,8 +1,8 @@
 """flux-memory's `flux.service.FluxService`: the memory in this process, without a server or a token.
 
-Whoever can read the data home can do anything to it, so this is the shell's door: the same verbs and audit, written
-down as `shell:<user>`, and under the limits an agent has. It works beside a running server and other programs on the
-same instance.
+Whoever can read the data home can change it, so no token is asked for. Calls use the same verbs and audit as over REST,
+recorded as `shell:<user>`, and have the limits of an agent. A server and other programs can use the instance at the
+same time.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from fluxcore.errors import NotStarted
 if TYPE_CHECKING:
     from accounts.principals import Principal
 
-SECONDS_AT_THE_END = 10.0  # for work that waits when the service stops; the rest is done by the next one
+SECONDS_AT_THE_END = 10.0  # time for queued work when the service stops; the rest is left to the next process
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a recall answers, by the names flux-memory has for it."""
+    """Answer to a recall, with flux-memory's attributes."""
 
     grains: list[dict[str, Any]]
     trace_id: str
@@ -42,10 +42,10 @@ class Result:
 
 
 class FluxService:
-    """Start it, use it from as many threads as you like, stop it. Each call is durable when it returns.
+    """The memory of one space, for use by any number of threads between `start` and `stop`. Calls return when durable.
 
-    `caller_id` is a label inside this program, as X-Caller-Id is at a server: each has a share of its own of
-    MAX_GRAINS_PER_MINUTE, and it is written down beside what was stored or asked.
+    `caller_id` is a label inside this program, like X-Caller-Id at a server: each label has its own share of
+    MAX_GRAINS_PER_MINUTE, and is recorded with grains and traces.
     """
 
     def __init__(
@@ -58,9 +58,10 @@ class FluxService:
         embedding: object = None,
         space: str = "main",
     ) -> None:
-        """`cfg` says what differs from the defaults; what it leaves alone, config.yaml of the instance decides.
+        """Keys that `cfg` leaves at their defaults are taken from the instance's config.yaml.
 
-        `llm`, `emb` and `embedding` are flux-memory's places for a model and an encoder. Here config.yaml names both.
+        `llm`, `emb` and `embedding` exist for flux-memory's signature and must be None: config.yaml names the model and
+        the encoder.
         """
         refuse_backends(llm, emb, embedding)
         self._store, self._space_name = store, space
@@ -73,7 +74,7 @@ class FluxService:
             config.live().hold(cfg)
 
     def start(self) -> None:
-        """Open the space, load the encoder on the side, and work on what waits: vectors, votes, clusters."""
+        """Open the space, load the encoder in the background, and start a thread for jobs: vectors, votes, clusters."""
         from accounts.principals import find_space, shell
         from fluxcore.work import wakeup
         from memory.embedding import active_encoder
@@ -83,14 +84,14 @@ class FluxService:
         who = replace(shell(find_space(self._space_name)), limited=True)
         active_encoder.load_soon()
         self._ended.clear()
-        self._wake.set()  # what an earlier one left
+        self._wake.set()  # for jobs that earlier processes left
         wakeup.use(lambda kinds: self._wake.set())
         self._worker = threading.Thread(target=self._work, name="flux-service", daemon=True)
         self._worker.start()
         self._who = who
 
     def stop(self, timeout: float = SECONDS_AT_THE_END) -> None:
-        """Finish what waits, as far as it takes a few seconds. What is left is a row, done by whoever comes next."""
+        """Run queued jobs for up to `timeout` seconds and stop. The others stay in the database for later processes."""
         if self._worker is None:
             return
         self._ended.set()
@@ -119,25 +120,25 @@ class FluxService:
         return self._who.labelled(check_label("caller_id", caller_id) if caller_id is not None else "")
 
     def store(self, content: str, provenance: str = "ai_stated", caller_id: str | None = None, **fields: Any) -> str:
-        """Remember one text; the id of its grain. `fields` are the further fields of POST /store."""
+        """Store one text and return the id of its grain. `fields` are the further fields of POST /store."""
         return str(self.store_ex(content, provenance, caller_id, **fields)["grain_id"])
 
     def store_ex(
         self, content: str, provenance: str = "ai_stated", caller_id: str | None = None, **fields: Any
     ) -> StoreResult:
-        """Remember one text; the answer of POST /store, which unpacks into flux-memory's pair of id and status."""
+        """Store one text; returns the answer of POST /store, which unpacks into flux-memory's pair of id and status."""
         from memory.grains import store
 
         return StoreResult(store.store(self._acting(caller_id), content=content, provenance=provenance, **fields))
 
     def store_batch(self, items: Sequence[dict[str, Any]], caller_id: str | None = None) -> list[str | None]:
-        """Remember up to MAX_GRAINS_PER_CALL texts; the ids of their grains, None for one that was refused."""
+        """Store up to MAX_GRAINS_PER_CALL texts and return the ids of their grains, None for a refused one."""
         from memory.grains import store
 
         return list(store.store_batch(self._acting(caller_id), items=list(items))["grain_ids"])
 
     def retrieve(self, query: str, caller_id: str | None = None, **fields: Any) -> Result:
-        """Recall what answers a question, best first. `fields` are the further fields of POST /retrieve."""
+        """Recall grains that answer a question, best first. `fields` are the further fields of POST /retrieve."""
         from memory.recall import recall
 
         return Result(**recall.recall(self._acting(caller_id), query=query, **fields))
@@ -145,7 +146,7 @@ class FluxService:
     def feedback(
         self, trace_id: str, grain_id: str, useful: bool, strength: float = 1.0, caller_id: str | None = None
     ) -> FeedbackResult:
-        """Say whether a grain of an answer helped. Durable at once, learned from in the background."""
+        """Rate a grain of an answer as useful or not. Durable at once, applied in the background."""
         from memory.learning import feedback as votes
 
         who = self._acting(caller_id)
@@ -158,11 +159,11 @@ class FluxService:
     def feedback_batch_sync(
         self, items: Sequence[dict[str, Any]], caller_id: str | None = None
     ) -> list[FeedbackResult]:
-        """Many votes, each recorded or refused on its own."""
+        """Record several votes, each recorded or refused on its own."""
         from memory.learning import feedback as votes
 
         answer = votes.feedback_batch(self._acting(caller_id), items=list(items))
-        return [FeedbackResult(one) for one in answer["results"]]
+        return [FeedbackResult(result) for result in answer["results"]]
 
     def health(self) -> dict[str, Any]:
         from memory.health import instance_health
@@ -175,7 +176,7 @@ class FluxService:
         return due.list_pending(self._acting())
 
     def list_grains(self, status: str | None = None, limit: int = 50) -> list[dict[str, Any]]:
-        """The newest grains of a status, active ones if none is named."""
+        """List grains by status, newest first; active ones by default."""
         from memory.grains import select
 
         return list(select.page(self._acting(), status=status or "active", limit=limit)["grains"])

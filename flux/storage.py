@@ -1,4 +1,4 @@
-"""flux-memory's `flux.storage.FluxStore`: an instance opened in this process, made if it is not there yet."""
+"""flux-memory's `flux.storage.FluxStore`: an instance opened in this process, created if it does not exist."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ DATABASE = "flux.db"
 
 
 def refuse_backends(*given: object) -> None:
-    """A model or an encoder handed over in Python would be one the server does not have."""
-    if any(one is not None for one in given):
+    """Refuse a model or encoder given in Python: the server would not have it."""
+    if any(backend is not None for backend in given):
         raise Invalid("The instance's config.yaml names its model and encoder; leave llm and embedding out.")
 
 
 class FluxStore:
-    """`FluxStore("~/.flux/NAME/flux.db")` opens the instance NAME. One process holds one instance."""
+    """An opened instance: `FluxStore("~/.flux/NAME/flux.db")` opens NAME. A process can open only one."""
 
     def __init__(self, path: str | os.PathLike[str], *, llm: object = None, embedding: object = None) -> None:
         refuse_backends(llm, embedding)
         file = Path(path).expanduser().absolute()
         if file.name != DATABASE:
-            raise Invalid(f"An instance is a folder with a {DATABASE}: name HOME/NAME/{DATABASE}, not {file}.")
+            raise Invalid(f"{file} is not the database of an instance. Give HOME/NAME/{DATABASE}.")
         os.environ.update(FLUX_HOME=str(file.parent.parent), FLUX_NAME=file.parent.name)
-        os.environ.setdefault("FLUX_BOOTH", "thread")  # threads of the caller's share a commit
+        os.environ.setdefault("FLUX_BOOTH", "thread")  # the caller's threads share commits
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fluxsite.settings")
         try:
             self.home = current_home()
-            before = os.umask(0o077)  # whatever is made in the data home is its owner's alone
+            old_umask = os.umask(0o077)  # new files in the data home are readable by their owner only
             try:
                 make_home(self.home)
                 _open(self.home)
             finally:
-                os.umask(before)
+                os.umask(old_umask)
         except (HomeError, OSError) as error:
             raise Invalid(str(error)) from None
         self.path = file
 
     def close(self) -> None:
-        """Let go of this thread's connection. What was stored is on disk since it was answered."""
+        """Close this thread's database connection. Everything stored is on disk already."""
         from django.db import connections
 
         connections.close_all()
@@ -55,7 +55,7 @@ class FluxStore:
 
 
 def _open(home: DataHome) -> None:
-    """Django for this home, with its tables and its first space."""
+    """Set up Django for this data home, and create missing tables and the first space."""
     import django
     from django.apps import apps
     from django.conf import settings
@@ -63,7 +63,9 @@ def _open(home: DataHome) -> None:
     if not apps.ready:
         django.setup()
     if settings.HOME.path != home.path:
-        raise StopTheInstance(f"This process holds the instance {settings.HOME.name}; open {home.name} in another one.")
+        raise StopTheInstance(
+            f"This process has opened the instance {settings.HOME.name}. Open {home.name} in another process."
+        )
     from accounts import agents
     from accounts.models import Space
     from accounts.principals import shell

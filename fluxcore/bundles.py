@@ -1,7 +1,7 @@
 """Bundles: many files in one that can be checked, moved and stored. Written and read as streams.
 
-Nothing is ever unpacked by the names inside: a reader hands out bytes, and its caller chooses where they go. What a
-bundle must not hold (links, devices, other names, more bytes than it says) is refused at the place where it is met.
+A reader never creates files by the names inside a bundle: it returns bytes, and its caller stores them. Links, devices,
+invalid names and more bytes than the manifest lists are refused as soon as they are read.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from fluxcore.errors import Invalid
 
 
 class BundleWriter:
-    """Collects members, then writes the bundle. Compressed members wait in a nameless file: a kill leaves nothing."""
+    """Collects members, then writes the bundle. Compressed members are in a nameless file, which a kill removes."""
 
     def __init__(self, target: IO[bytes], *, staging: Path, level: int = 3) -> None:
         self._target, self._level = target, level
@@ -50,8 +50,11 @@ class BundleWriter:
         self._digest = hashlib.sha256()
 
     def add(self, name: str, chunks: Iterable[bytes], *, kind: str = "") -> Artifact:
-        if not NAME.fullmatch(name) or name.lower() in {MANIFEST, *(one.name.lower() for one, _ in self._members)}:
-            raise Invalid(f"{name[:80]!r} is no name of a member, or there is one of that name.", field="name")
+        if not NAME.fullmatch(name) or name.lower() in {
+            MANIFEST,
+            *(member.name.lower() for member, _ in self._members),
+        }:
+            raise Invalid(f"{name[:80]!r} is not a valid name of a member, or is used already.", field="name")
         began, seen, size = self._staged.tell(), hashlib.sha256(), 0
         with self._frame() as frame:
             for chunk in chunks:
@@ -68,7 +71,7 @@ class BundleWriter:
         return compressor.stream_writer(self._staged, closefd=False)
 
     def finish(self, manifest: dict[str, Any]) -> dict[str, Any]:
-        """Write everything under a manifest with these fields; the whole manifest."""
+        """Write the bundle with these fields in its manifest; returns the whole manifest."""
         artifacts = [artifact for artifact, _ in self._members]
         whole = {
             "manifest_version": MANIFEST_VERSION,
@@ -110,16 +113,16 @@ def _exactly(file: BundleSource, size: int) -> Iterator[bytes]:
     while size > 0:
         chunk = file.read(min(size, CHUNK_BYTES))
         if not chunk:
-            raise Invalid("It ends too early.")
+            raise Invalid("The bundle ends too early.")
         size -= len(chunk)
         yield chunk
 
 
 @dataclass
 class BundleReport:
-    """What was found when a bundle was read to its end."""
+    """Result of reading a bundle to its end."""
 
-    whole: bool = True  # the digest at its end is that of everything before it
+    whole: bool = True  # whether the digest at the end is right
     damaged: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     extra: list[str] = field(default_factory=list)
@@ -128,18 +131,18 @@ class BundleReport:
     def sound(self) -> bool:
         return self.whole and not (self.damaged or self.missing or self.extra)
 
-    def says(self) -> str:
-        """The first thing that is wrong."""
+    def problem(self) -> str:
+        """The first problem as a sentence; empty if there is none."""
         if self.damaged:
             return f"{self.damaged[0]} is damaged."
         if self.missing or self.extra:
             what = f"{self.missing[0]} is missing" if self.missing else f"{self.extra[0]} is not in its manifest"
-            return f"Its members are not those of its manifest: {what}."
-        return "" if self.whole else "It was changed or cut after it was written."
+            return f"The members do not match the manifest: {what}."
+        return "" if self.whole else "The bundle was changed or cut off after it was written."
 
 
 class BundleMember:
-    """One member at its place in the stream. What its reader leaves is passed over."""
+    """One member while the stream is read. Bytes its reader does not read are skipped."""
 
     def __init__(self, artifact: Artifact, source: BundleSource) -> None:
         self.artifact, self._source = artifact, source
@@ -154,7 +157,7 @@ class BundleMember:
             raise Invalid(f"{self.artifact.name} is damaged.")
 
     def is_sound(self) -> bool:
-        """Read what is left; whether all of it was as the manifest says."""
+        """Read the rest of the member; whether its bytes have the digest in the manifest."""
         try:
             for _ in self:
                 pass
@@ -165,12 +168,12 @@ class BundleMember:
 
 
 class BundleReader:
-    """A bundle from its first byte to its last: the manifest at once, then each member in turn."""
+    """Reads a bundle as a stream: the manifest when it is created, then each member in turn."""
 
     def __init__(self, source: BundleSource, limits: BundleLimits = FOREIGN) -> None:
         self._packed = _Packed(source)
         self._limits = limits
-        stream: Any = self._packed  # its stubs want a whole file, it asks for `read` alone
+        stream: Any = self._packed  # the library's stubs want a whole file, but it only calls `read`
         unpacked = zstandard.ZstdDecompressor(max_window_size=limits.window_bytes).stream_reader(
             stream, read_across_frames=True
         )
@@ -181,13 +184,15 @@ class BundleReader:
     def _first_member(self) -> bytes:
         entry = _entry(self._stream.block())
         if entry is None or entry.name != MANIFEST or entry.size > self._limits.manifest_bytes:
-            raise Invalid(f"It does not begin with a manifest.json of at most {self._limits.manifest_bytes} bytes.")
+            raise Invalid(
+                f"The bundle does not begin with a manifest.json of at most {self._limits.manifest_bytes} bytes."
+            )
         raw = b"".join(_exactly(self._stream, entry.size))
         self._pass_padding(entry.size)
         return raw
 
     def __iter__(self) -> Iterator[BundleMember]:
-        """The members that the manifest names. Others are passed over; `report` says which."""
+        """The members that the manifest lists. Others are skipped and listed in `report`."""
         self.report = BundleReport()
         missing = {artifact.name: artifact for artifact in self.artifacts}
         while (entry := _entry(self._stream.block())) is not None:
@@ -205,24 +210,24 @@ class BundleReader:
         self._end()
 
     def _pass_over(self, entry: tarfile.TarInfo) -> None:
-        """Of what is not as the manifest says a bounded amount is read, to say what else is wrong."""
+        """Skip a member that is not as listed, up to a limit, so that the report has the other problems too."""
         if entry.size > self._limits.manifest_bytes or len(self.report.extra) > 1000:
-            raise Invalid(self.report.says())
+            raise Invalid(self.report.problem())
         for _ in _exactly(self._stream, entry.size + len(padding(entry.size))):
             pass
 
     def _pass_padding(self, size: int) -> None:
         if any(b"".join(_exactly(self._stream, len(padding(size))))):
-            raise Invalid("It holds bytes between its members.")
+            raise Invalid("The bundle has bytes between its members.")
 
     def _end(self) -> None:
         if any(self._stream.block()) or self._stream.read(1):
-            raise Invalid("It goes on behind its end.")
+            raise Invalid("The bundle has data after its end.")
         self.report.whole = self._packed.is_whole()
 
 
 def verify(source: BundleSource, limits: BundleLimits = FOREIGN) -> tuple[dict[str, Any], BundleReport]:
-    """Read a bundle to its end and keep nothing: its manifest and what was found. Invalid where it is no bundle."""
+    """Read a bundle to its end: its manifest and a report. Raises Invalid if it is not a bundle."""
     reader = BundleReader(source, limits)
     for _ in reader:
         pass
@@ -230,28 +235,28 @@ def verify(source: BundleSource, limits: BundleLimits = FOREIGN) -> tuple[dict[s
 
 
 def _entry(block: bytes) -> tarfile.TarInfo | None:
-    """The member a header tells of, exactly as we write them; None at the end."""
+    """The member of a tar header, which must be exactly as we write it; None at the end."""
     if not any(block):
         return None
     try:
         entry = tarfile.TarInfo.frombuf(block, "ascii", "strict")
     except (tarfile.TarError, ValueError):
-        raise Invalid("It is no tar of plain files.") from None
+        raise Invalid("The bundle is not a tar of plain files.") from None
     if not NAME.fullmatch(entry.name) or entry.size < 0 or header(entry.name, entry.size) != block:
-        # A link, a device, a name that leads elsewhere, a header of an extension: nothing a bundle has.
-        raise Invalid(f"It holds {entry.name[:80]!r}, which is no plain file under a plain name.")
+        # A link, a device, a name with `..`, a header of a tar extension: a bundle has none of these.
+        raise Invalid(f"The bundle has the member {entry.name[:80]!r}, which is not a plain file with a valid name.")
     return entry
 
 
 class _Packed:
-    """The packed bytes without the digest at their end, which is held back as they pass."""
+    """The packed bytes without the digest at their end, which is kept for `is_whole`."""
 
     def __init__(self, source: BundleSource) -> None:
         self._source, self._tail, self._digest, self.size = source, b"", hashlib.sha256(), 0
         while len(self._tail) < TRAILER_BYTES and (chunk := source.read(TRAILER_BYTES - len(self._tail))):
             self._tail += chunk
         if not self._tail.startswith(MAGIC):
-            raise Invalid("It is no bundle.")
+            raise Invalid("The file is not a bundle.")
 
     def read(self, size: int, /) -> bytes:
         size = max(min(size, CHUNK_BYTES), 1)
@@ -271,7 +276,7 @@ class _Packed:
 
 
 class _Unpacked:
-    """The unpacked bytes, as many as the ratio allows."""
+    """The unpacked bytes, at most as many as the ratio allows."""
 
     def __init__(self, stream: Any, packed: _Packed, ratio: int | None) -> None:
         self._stream, self._packed, self._ratio, self._size = stream, packed, ratio, 0
@@ -280,10 +285,10 @@ class _Unpacked:
         try:
             data: bytes = self._stream.read(min(size, CHUNK_BYTES))
         except zstandard.ZstdError:
-            raise Invalid("It cannot be unpacked: it is damaged, or wants more memory than a bundle needs.") from None
+            raise Invalid("The bundle cannot be unpacked: it is damaged or needs too much memory.") from None
         self._size += len(data)
         if self._ratio is not None and self._size > RATIO_FROM and self._size > self._ratio * self._packed.size:
-            raise Invalid(f"It unpacks to more than {self._ratio} times its size.")
+            raise Invalid(f"The bundle unpacks to more than {self._ratio} times its size.")
         return data
 
     def block(self) -> bytes:

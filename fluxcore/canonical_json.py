@@ -1,4 +1,4 @@
-"""JSON in and out: strict when read, canonical when hashed."""
+"""JSON parsing and writing: strict when read, canonical when hashed."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 from fluxcore.errors import BadJSON, Invalid
 
 MAX_DEPTH = 32
-MAX_VALUES = 100_000  # of one body: a few bytes each on the wire, a hundred times that in memory
-MAX_INTEGER = 2**53 - 1  # what every JSON reader can hold exactly
+MAX_VALUES = 100_000  # in one body; a value has a few bytes in JSON and a hundred times that in memory
+MAX_INTEGER = 2**53 - 1  # the largest that every JSON reader represents exactly
 
 
-# Made once: `json.dumps` would make an encoder for every call with these options.
+# One encoder for all calls, because `json.dumps` would create one for every call with these options.
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def dumps(value: Any) -> str:
-    """One text per value: sorted keys, no spaces, no NaN. What digests and hash chains are made of."""
+    """Canonical JSON, for digests and hash chains: sorted keys, no spaces, no NaN."""
     return _CANONICAL.encode(value)
 
 
@@ -28,12 +28,12 @@ def digest(value: Any) -> str:
 
 
 def loads(body: bytes) -> Any:
-    """Parse a request body, refusing what readers disagree about or what could hurt storage."""
+    """Parse a request body strictly; refuses duplicate keys, NaN, deep nesting, large integers and lone surrogates."""
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
         raise BadJSON("The body is not UTF-8.") from None
-    # Counting is a few fast passes and settles most bodies; only a suspicious one is looked at closely.
+    # Counting brackets and commas is fast and enough for most bodies; only suspicious ones are checked closely.
     if body.count(b"[") + body.count(b"{") > MAX_DEPTH or body.count(b",") > MAX_VALUES:
         _refuse_deep_or_many(body)
     try:
@@ -56,11 +56,11 @@ def loads(body: bytes) -> Any:
 
 
 def refuse_surrogates(text: str, *, name: str = "text") -> None:
-    """Half of a character cannot be stored as UTF-8 by any database."""
+    """Refuse text with lone surrogates, which no database can store as UTF-8."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise Invalid("A text holds half a character (a lone surrogate).", field=name) from None
+        raise Invalid("The text has a lone surrogate (half a character). Send valid Unicode.", field=name) from None
 
 
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
@@ -70,9 +70,9 @@ _STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 def _refuse_deep_or_many(body: bytes) -> None:
     """Bound depth and number of values before the parser spends memory on them.
 
-    What lies between quotes is dropped first, with whole-buffer operations only: walking a batch of
-    long texts character by character costs a second. Broken JSON may be misjudged behind its first
-    mistake, but the parser stops there.
+    Texts between quotes are dropped first, with whole-buffer operations only: walking a batch of long
+    texts character by character takes a second. Invalid JSON may be counted wrongly after its first
+    error, but the parser stops there.
     """
     bare = body.replace(b"\\\\", b"").replace(b'\\"', b"")
     if bare.count(b'"') > 4 * MAX_VALUES:

@@ -1,8 +1,8 @@
-"""The one clock: UTC at rest, RFC 3339 with an offset at the edges, naive times refused.
+"""Current time, and times as text: UTC when stored, RFC 3339 with an offset in requests and answers.
 
-Nothing else asks the machine what time it is. Two modules build on this clock what it cannot say alone:
-`fluxcore/uptime.py` how long the instance has run, and `memory/keyvalue/expiry_clock.py` a moment that never
-goes backwards. Durations inside a process are measured with `time.monotonic`.
+No other module reads the system time. Two modules build on this one: `fluxcore/uptime.py` for how long the instance has
+run, and `memory/keyvalue/expiry_clock.py` for a time that never goes backwards. Durations inside a process are measured
+with `time.monotonic`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def now() -> datetime:
 
 
 def seconds() -> float:
-    """Now in seconds since 1970, as files and counters keep it."""
+    """Current time in seconds since 1970, as files and counters store it."""
     return time.time()
 
 
@@ -37,25 +37,25 @@ def nanoseconds() -> int:
 
 
 def steady() -> float:
-    """Seconds that only grow, by one each second, the same for all processes of the machine, also while it sleeps."""
+    """Monotonic seconds, the same for all processes of the machine, counted also while it sleeps."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
 @lru_cache(maxsize=1)
 def boot() -> str:
-    """Which start of the machine this is: `steady` counts from there."""
+    """Identifier of the machine's last boot, from which `steady` counts."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:64]
     except OSError:
-        return f"since {int(seconds() - steady()) // 3600}"  # no such number here: near enough to tell two apart
+        return f"since {int(seconds() - steady()) // 3600}"  # no boot id on this system: the hour of the boot
 
 
 def rfc3339(moment: datetime | str | None) -> str | None:
-    """`2026-11-16T04:30:00.000001Z`. Also takes the text SQLite hands out on raw queries."""
+    """A time as RFC 3339 text, `2026-11-16T04:30:00.000001Z`. Also takes SQLite's text from raw queries."""
     if moment is None:
         return None
     if isinstance(moment, str):
-        if len(moment) == _WHOLE and moment[10] == " ":  # as SQLite keeps it, and in UTC
+        if len(moment) == _WHOLE and moment[10] == " ":  # as SQLite stores it, in UTC
             return f"{moment[:10]}T{moment[11:]}Z"
         moment = datetime.fromisoformat(moment)
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
@@ -63,7 +63,7 @@ def rfc3339(moment: datetime | str | None) -> str | None:
 
 
 def parse(text: str, *, name: str = "time") -> datetime:
-    """A moment from outside. A time without an offset is refused: nobody can know which one was meant."""
+    """Parse an RFC 3339 time. One without an offset is refused, because its time zone is unknown."""
     shape = _RFC3339.fullmatch(text) if isinstance(text, str) else None
     if shape is None:
         raise Invalid(f"{name}: not an RFC 3339 time, for example 2026-11-16T04:30:00Z.", field=name)

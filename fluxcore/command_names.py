@@ -1,4 +1,4 @@
-"""What a command is called: `flux stop` or `manage.py flux_stop`, the way this process was started.
+"""Names of commands as the user types them: `flux stop` or `manage.py flux_stop`, as this process was started.
 
 Imports nothing of ours, so that every text that names a command can use it.
 """
@@ -16,29 +16,29 @@ _ROOT = Path(__file__).resolve().parent.parent
 
 
 def note_program(program: str) -> None:
-    """Note that this is `flux` or `manage.py`; the servers it starts inherit that."""
+    """Note that this process was started as `flux` or `manage.py`; the servers it starts inherit that."""
     os.environ["FLUX_STARTED_AS"] = program
 
 
 def _started_by_flux() -> bool:
-    known = os.environ.get("FLUX_STARTED_AS")
-    return known == "flux" if known else not (_ROOT / "manage.py").exists()
+    program = os.environ.get("FLUX_STARTED_AS")
+    return program == "flux" if program else not (_ROOT / "manage.py").exists()
 
 
 def typed_command(command: str) -> str:
     """A command as the user types it: `flux_token mint ada` is `flux token mint ada` where `flux` was typed.
 
-    It names the instance unless that is the usual one: without it another instance would be meant.
+    It has `--name` unless the instance is the default one, because without it the default one would be meant.
     """
     name, _, rest = command.partition(" ")
     words = ["flux", name.removeprefix("flux_").replace("_", "-")] if _started_by_flux() else ["manage.py", name]
     instance = os.environ.get("FLUX_NAME") or USUAL_NAME
-    named = [] if instance == USUAL_NAME else ["--name", instance]
-    return " ".join([*words, *([rest] if rest else []), *named])
+    name_option = [] if instance == USUAL_NAME else ["--name", instance]
+    return " ".join([*words, *([rest] if rest else []), *name_option])
 
 
 def runnable_command(command: str) -> str:
-    """The same for a command that is pasted into any terminal: with the program's path and the data home."""
+    """A command that can be pasted into any terminal: with the program's path and the data home."""
     program, _, rest = typed_command(command).partition(" ")
     if program == "manage.py":
         begin = [sys.executable, str(_ROOT / "manage.py")]
@@ -47,5 +47,5 @@ def runnable_command(command: str) -> str:
     else:
         begin = [sys.executable, "-m", "flux"]
     home = os.environ.get("FLUX_HOME")
-    placed = [f"FLUX_HOME={shlex.quote(str(Path(home).absolute()))}"] if home else []
-    return " ".join([*placed, *map(shlex.quote, begin), rest])
+    variables = [f"FLUX_HOME={shlex.quote(str(Path(home).absolute()))}"] if home else []
+    return " ".join([*variables, *map(shlex.quote, begin), rest])

@@ -1,4 +1,4 @@
-"""A database's troubles in our words, and what a log may say of an error."""
+"""Database errors translated to our errors, and the parts of an error that may be logged."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ log = logging.getLogger(__name__)
 
 
 def is_connection_lost(line: Any) -> bool:
-    """Whether a database connection is lost. A file cannot be; psycopg knows when the server hung up."""
+    """Whether a database connection is lost. SQLite's never is; psycopg knows when the server closed it."""
     return bool(getattr(line, "closed", False))
 
 
 def error_place(error: BaseException) -> str:
-    """The class of an error and where it arose; never its text, which may quote a memory."""
+    """The class of an error and the function that raised it; never its text, which may quote a memory."""
     where = traceback.extract_tb(error.__traceback__)
     return f"{type(error).__name__} in {where[-1].name}" if where else type(error).__name__
 
 
 def translate(error: BaseException) -> BaseException:
-    """A database's words into our table; anything that is not the database's is passed on."""
+    """Our error for a database error; other errors are returned unchanged."""
     if isinstance(error, FluxError) or not isinstance(error, DatabaseError | InterfaceError):
         return error
     words = str(error).lower()

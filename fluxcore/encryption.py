@@ -1,4 +1,4 @@
-"""Secrets at rest: sealed with a key that only the instance has, bound to what they are for."""
+"""Encryption of secrets at rest, with a key that only the instance has, bound to the row they belong to."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from fluxcore.errors import NotReady, SealBroken
 _VERSION = "v1."
 _NONCE = 12
 
-# The library is imported where it is used: every process of the instance comes by here, few ever seal.
+# The cryptography library is imported inside functions, because few of the processes that import this module use it.
 
 
 def _key(use: bytes) -> bytes:
-    """A key of its own for every use, derived from the instance's."""
+    """A separate key for every use, derived from the instance's secret key."""
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-    kept: str | None = settings.SECRET_KEY if settings.SECRET_KEY_IS_KEPT else settings.HOME.secret("secret_key")
-    if kept is None:
-        raise NotReady(f"The instance has no key yet. Create it: {typed_command('flux_init')}.")
-    return HKDF(algorithm=SHA256(), length=32, salt=None, info=b"flux-memory " + use).derive(kept.encode())
+    secret: str | None = settings.SECRET_KEY if settings.SECRET_KEY_IS_KEPT else settings.HOME.secret("secret_key")
+    if secret is None:
+        raise NotReady(f"The instance has no secret key yet. Create it: {typed_command('flux_init')}.")
+    return HKDF(algorithm=SHA256(), length=32, salt=None, info=b"flux-memory " + use).derive(secret.encode())
 
 
 def encrypt(secret: bytes, *, about: str) -> str:
-    """The secret as text for a column. `about` names whose it is: moved to another row it does not open."""
+    """The encrypted secret as text for a column. `about` names its owner, and is needed to decrypt it."""
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     nonce = secrets.token_bytes(_NONCE)
@@ -50,5 +50,5 @@ def decrypt(text: str, *, about: str) -> bytes:
 
 
 def keyed_digest(text: str, *, use: str) -> str:
-    """A digest nobody can compute, or search through guesses, without the instance's key."""
+    """Digest that cannot be computed, or searched by guessing, without the instance's secret key."""
     return hmac.new(_key(f"digest {use}".encode()), text.encode(), hashlib.sha256).hexdigest()

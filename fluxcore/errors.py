@@ -1,7 +1,7 @@
-"""The one error table: a stable code, an HTTP status, an exit status and a sentence for each refusal.
+"""Table of errors: a stable code, an HTTP status, an exit status and a sentence for each.
 
-A refusal of what was given is also a ValueError, one because of a limit, a right or a state also a RuntimeError:
-flux-memory raises those two, and programs written for it catch them.
+Errors about an argument are also ValueErrors, those about a limit, a right or a state also RuntimeErrors: flux-memory
+raises those two, and programs written for it catch them.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ class FluxError(Exception):
     code: ClassVar[str] = "internal"
     status: ClassVar[int] = 500
     exit_status: ClassVar[int] = 70  # EX_SOFTWARE
-    message: str = "Internal error. Nothing more is known here; the server's log has it under the request id."
+    message: str = "Internal error. The server's log has details under the request id."
 
     def __init__(self, message: str | None = None, *, retry_after: float | None = None, **details: Any) -> None:
         self.message = message or type(self).message
         self.details = details
         self.retry_after = retry_after
-        self.request_id: str | None = None  # known to a client that was answered
+        self.request_id: str | None = None  # set by clients from the answer
         super().__init__(self.message)
 
     def body(self) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class BodyTooSlow(FluxError, RuntimeError):
 
 
 class Conflict(FluxError, RuntimeError):
-    """A precondition did not hold; details carry what is there now."""
+    """A precondition failed; the details contain the current state."""
 
     code, status, exit_status = "conflict", 409, 75
     message = "It has changed since you read it. Read it again."
@@ -172,7 +172,7 @@ class Invalid(FluxError, ValueError):
 
     @classmethod
     def unknown(cls, name: str, allowed: Iterable[str], *, what: str = "field") -> Invalid:
-        """A name this call does not know, with those it does."""
+        """Error about an unknown name, with the allowed names."""
         listed = list(allowed)
         says = f"Allowed: {', '.join(listed)}." if listed else f"This call has no {what}s."
         return cls(f"Unknown {what} {name[:64]!r}. {says}", field=name[:64], allowed=listed)
@@ -253,12 +253,12 @@ class StopTheInstance(FluxError, RuntimeError):
 
 
 def table() -> list[type[FluxError]]:
-    """Every error a caller can meet, for the documentation and the tests that keep it true."""
+    """All errors that servers send, for the documentation and its tests."""
     rows: list[type[FluxError]] = []
     waiting = [FluxError]
     while waiting:
         row = waiting.pop(0)
         rows.append(row)
-        # A client has two more of its own, for answers that never came: no server sends them.
-        waiting.extend(one for one in row.__subclasses__() if one.__module__ == __name__)
+        # The SDK has two more error classes, for requests without an answer; no server sends them.
+        waiting.extend(subclass for subclass in row.__subclasses__() if subclass.__module__ == __name__)
     return sorted(rows, key=lambda row: (row.status, row.code))

@@ -1,4 +1,4 @@
-"""The one event log: appended inside the write, followed by everybody through one function."""
+"""Event log: `append` adds events inside a write, `follow` reads them in order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fluxcore.writes import booth
 
 
 class Position(NamedTuple):
-    """A place in the log. Opaque to callers; on SQLite the transaction part is always 0."""
+    """A position in the event log. Opaque to callers; on SQLite the transaction part is always 0."""
 
     xid: int = 0
     id: int = 0
@@ -40,6 +40,8 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True)
 class LoggedEvent:
+    """One event with its position in the log."""
+
     position: Position
     space: int | None
     kind: str
@@ -59,7 +61,7 @@ def append(
     data: dict[str, Any] | None = None,
     packed: bytes | None = None,
 ) -> None:
-    """Note a change on the running write's outbox. `data` is a public summary: never memory text."""
+    """Add an event to the outbox of the running write. `data` is a public summary: never memory text."""
     outbox = booth.outbox()
     outbox.add("event", (space, kind, clock.now(), actor, subject, data or {}, packed))
     if _announce is not None:
@@ -70,13 +72,13 @@ _announce: Callable[[], None] | None = None
 
 
 def announce_with(announce: Callable[[], None] | None) -> None:
-    """Have commits with events announced to followers (`fluxsite/announcements.py`). It must return at once."""
+    """Set the function that announces commits with events (`fluxsite/announcements.py`). It must not block."""
     global _announce
     _announce = announce
 
 
 def write(rows: Iterable[tuple[Any, ...]]) -> None:
-    """The booth's closer: one statement for all events of a batch."""
+    """Batch writer of events: one statement for all events of a batch."""
     xid = "pg_current_xact_id()::text::bigint" if connection.vendor == "postgresql" else "0"
     with connection.cursor() as cursor:
         cursor.executemany(
@@ -89,16 +91,16 @@ def write(rows: Iterable[tuple[Any, ...]]) -> None:
         )
 
 
-# On PostgreSQL a sequence number is taken before the commit, so a reader of `id > last` would skip a
-# row that commits late with a low number. Every transaction below the oldest one still running is
-# finished: ordered by (transaction, id) and cut there, the log can only grow at its end.
+# On PostgreSQL a sequence number is assigned before the commit, so a reader of `id > last` would skip a row that
+# commits late with a low number. All transactions below the oldest running one are finished: read up to there, in the
+# order of (transaction, id), the log only grows at its end.
 _BELOW_WATERMARK = " AND xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
 
 
 def follow(after: Position, *, space: int | None = None, limit: int = 500) -> tuple[list[LoggedEvent], Position]:
-    """The events after a position, in an order all followers share, and the position to go on from."""
+    """The events after a position, in an order all followers share, and the position to continue from."""
     if connection.vendor == "sqlite":
-        # Said this way it goes through the index; a comparison of pairs would read the whole log.
+        # This condition uses the index; a comparison of pairs would read the whole log.
         where, values = "xid = 0 AND id > %s", [after.id]
     else:
         where, values = "(xid, id) > (%s, %s)", [after.xid, after.id]

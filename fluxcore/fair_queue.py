@@ -1,8 +1,8 @@
-"""Places given in turn: by space first, then by agent, so that nobody's flood puts others behind it.
+"""Fair queue for a limited number of places: by space first, then by agent, so that one agent cannot delay others.
 
-A free place goes to the waiting space that holds the fewest, within it to the agent that holds the fewest, and among
-equals to the one that was served longest ago. One agent never holds all places, so a caller who comes alone finds one.
-While other agents are served too, an agent holds one place, and rests after each of its turns if more of its own wait.
+A free place goes to the waiting space that has the fewest, within it to the agent that has the fewest, and among equals
+to the one that was served longest ago. One agent never has all places, so that another one finds a free place. While
+other agents are served too, an agent has one place, and pauses after each of its turns if more of its requests wait.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from typing import Any
 
 from django.db import connection
 
-QueueKey = tuple[Hashable, Hashable]  # space and agent; of a sign-in, the source and the name
-LATELY_SECONDS = 1.0  # for which an agent counts as served after each of its requests
+QueueKey = tuple[Hashable, Hashable]  # space and agent; for sign-ins source and name
+LATELY_SECONDS = 1.0  # time after a request for which its agent counts as served lately
 MOST_REST_SECONDS = 0.25
-_MANY = 1_000  # agents, above which those who were not served lately are forgotten
+_MANY = 1_000  # agents in _served above which those not served lately are removed
 _served: dict[QueueKey, float] = {}  # when, in monotonic seconds
 _serving = threading.Lock()
 
 
 def note_served(caller: QueueKey) -> None:
-    """Note that a request of this agent has come to this process."""
+    """Note that this process has received a request of this agent."""
     now = time.monotonic()
     with _serving:
         if len(_served) > _MANY:
-            for one in [one for one, at in _served.items() if now - at > LATELY_SECONDS]:
-                del _served[one]
+            for old in [key for key, at in _served.items() if now - at > LATELY_SECONDS]:
+                del _served[old]
         _served[caller] = now
 
 
 def others_served(caller: QueueKey) -> bool:
-    """Whether anybody else has been served lately."""
+    """Whether any other agent has been served lately."""
     since = time.monotonic() - LATELY_SECONDS
     with _serving:
-        return any(at > since and one != caller for one, at in _served.items())
+        return any(at > since and key != caller for key, at in _served.items())
 
 
 class QueuePlace:
-    """One caller in the line: waiting, then holding a place until it leaves."""
+    """One caller in the queue: waits, then has a place until it leaves."""
 
     __slots__ = ("_gate", "caller", "granted", "granted_at", "turns")
 
@@ -50,10 +50,10 @@ class QueuePlace:
         self.turns, self.caller, self.granted = turns, caller, False
         self.granted_at = 0.0  # in monotonic seconds
         self._gate = threading.Lock()
-        self._gate.acquire()  # let go when the place is given
+        self._gate.acquire()  # released when the place is granted
 
     def wait(self, seconds: float) -> bool:
-        """Whether the place was given in this time."""
+        """Wait for the place; whether it was granted in this time."""
         if not self.granted:
             free_connection()
             self._gate.acquire(timeout=seconds)
@@ -64,21 +64,23 @@ class QueuePlace:
         self._gate.release()
 
     def leave(self) -> None:
-        """Give the place back, or stop waiting for one."""
+        """Give up the place, or stop waiting for one."""
         self.turns.leave(self)
 
 
 class FairQueue:
+    """Queue for a number of places, served in turn by space and agent."""
+
     def __init__(self, places: int) -> None:
         self.places = places
         self.most_each = max(1, places - 1)
         self._lock = threading.Lock()
         self._held: Counter[QueueKey] = Counter()
         self._held_by_space: Counter[Hashable] = Counter()
-        self._waiting: dict[Hashable, dict[Hashable, deque[QueuePlace]]] = {}  # in the order they were served
+        self._waiting: dict[Hashable, dict[Hashable, deque[QueuePlace]]] = {}  # served longest ago first
 
     def join(self, space: Hashable, agent: Hashable) -> QueuePlace:
-        """Stand in line; the turn is granted at once where a place is free."""
+        """Join the queue; the place is granted at once if one is free."""
         turn = QueuePlace(self, (space, agent))
         with self._lock:
             self._waiting.setdefault(space, {}).setdefault(agent, deque()).append(turn)
@@ -87,7 +89,7 @@ class FairQueue:
 
     @contextmanager
     def place(self, space: Hashable, agent: Hashable, seconds: float) -> Iterator[bool]:
-        """A place for the block; False if none was given in this time."""
+        """Hold a place during the block; False if none was granted in this time."""
         turn = self.join(space, agent)
         try:
             yield turn.wait(seconds)
@@ -95,7 +97,7 @@ class FairQueue:
             turn.leave()
 
     def rest(self, space: Hashable, agent: Hashable, seconds: float) -> None:
-        """Before leaving: let others compute for as long as this turn did, if this agent has more in line."""
+        """Pause before leaving, as long as this turn took, if the agent has more in the queue and others are served."""
         if agent in self._waiting.get(space, {}) and others_served((space, agent)):
             free_connection()
             time.sleep(min(seconds, MOST_REST_SECONDS))
@@ -121,10 +123,10 @@ class FairQueue:
             turn.grant()
 
     def _next(self) -> QueuePlace | None:
-        """Who is next, taken out of the line and put behind the others for the turn after it."""
+        """Take the next caller out of the queue and put its space and agent behind the others."""
         for space in sorted(self._waiting, key=self._held_by_space.__getitem__):
             agents = self._waiting[space]
-            agent = min(agents, key=lambda one: self._held[space, one])
+            agent = min(agents, key=lambda name: self._held[space, name])
             if self._held[space, agent] >= (1 if others_served((space, agent)) else self.most_each):
                 continue
             turn = agents[agent].popleft()
@@ -142,17 +144,17 @@ class FairQueue:
 
 
 def _decrement(counts: Counter[Any], key: Hashable) -> None:
-    """One less; what is at zero is forgotten, or every agent there ever was would be kept."""
+    """Subtract one and delete zeros, so that the counter does not keep every agent for ever."""
     counts[key] -= 1
     if not counts[key]:
         del counts[key]
 
 
 class FairShares:
-    """Places that are taken or refused, without a line: nobody holds more than what is left for the others.
+    """Limited places without a queue: taken or refused at once. Nobody has more than what is left for the others.
 
-    One agent alone holds half of the places at most, two hold a third each, and so on, and a space two thirds: some are
-    always free for whoever comes next.
+    A single agent has at most half of the places, two have a third each, and so on, and a space has two thirds: some
+    places are always free for another agent.
     """
 
     def __init__(self, places: int) -> None:
@@ -178,6 +180,6 @@ class FairShares:
 
 
 def free_connection() -> None:
-    """A thread that waits gives its connection back to PostgreSQL's pool; to SQLite it would mean opening the file."""
+    """Return the connection of a waiting thread to PostgreSQL's pool. SQLite would have to reopen its file."""
     if connection.vendor == "postgresql" and not connection.in_atomic_block:
         connection.close()

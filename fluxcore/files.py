@@ -1,7 +1,7 @@
-"""Files that are whole or absent: written aside, brought to the disk, then renamed. Without Django.
+"""Atomic file writing: files are written under a temporary name, synced to the disk, then renamed. Without Django.
 
-Whatever a kill leaves behind is a hidden file that ends in `.part`; nobody reads those, and `remove_leftovers` takes
-them away. New files are readable by their owner alone unless the caller says otherwise.
+A kill leaves only hidden files that end in `.part`, which are never read and which `remove_leftovers` deletes. New
+files are readable only by their owner unless the caller sets another mode.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ LEFTOVER = ".part"
 
 
 def replace_file(path: Path, content: bytes | str, *, mode: int = FILE_MODE, durable: bool = True) -> None:
-    """Put the content in the place of whatever the file held. A text is written as UTF-8, its line ends as they are.
+    """Replace the content of a file. Text is written as UTF-8 with its line ends unchanged.
 
-    Without `durable` nobody waits for the disk: other processes see all or nothing, a power failure may take it away.
+    Without `durable` the disk is not waited for: other processes see all or nothing, a power failure may lose it.
     """
     with replacing_file(path, mode=mode, durable=durable) as file:
         file.write(content.encode() if isinstance(content, str) else content)
@@ -32,7 +32,7 @@ def replace_file(path: Path, content: bytes | str, *, mode: int = FILE_MODE, dur
 
 @contextmanager
 def replacing_file(path: Path, *, mode: int = FILE_MODE, durable: bool = True) -> Iterator[IO[bytes]]:
-    """A file to write to, which gets its name when the block ends well; after an exception there is nothing new."""
+    """Temporary file that is renamed to `path` when the block ends, and deleted after an exception."""
     temporary = temporary_path(path)
     try:
         with new_file(temporary, mode=mode, durable=durable) as file:
@@ -45,12 +45,12 @@ def replacing_file(path: Path, *, mode: int = FILE_MODE, durable: bool = True) -
 
 
 def create_file(path: Path, content: bytes | str) -> bool:
-    """The file with that content if there is none of its name yet, else False. Of several writers one wins."""
+    """Create a file; False if it exists already. Of several concurrent writers one succeeds."""
     temporary = temporary_path(path)
     try:
         with new_file(temporary) as file:
             file.write(content.encode() if isinstance(content, str) else content)
-        os.link(temporary, path)  # unlike a rename it does not replace, and like one it shows all or nothing
+        os.link(temporary, path)  # atomic as a rename, but does not replace a file
         sync_folder(path.parent)
     except FileExistsError:
         return False
@@ -61,9 +61,9 @@ def create_file(path: Path, content: bytes | str) -> bool:
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """A folder to fill with `new_file`, which gets its name when the block ends well, and is then on the disk.
+    """Temporary folder, to be filled with `new_file`, that is renamed to `path` when the block ends, and synced.
 
-    A folder of that name that has anything in it stays, and the new one is refused with an OSError.
+    Raises OSError if a folder of that name exists and is not empty.
     """
     temporary = temporary_path(path)
     make_folder(temporary)
@@ -78,7 +78,7 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def new_file(path: Path, *, mode: int = FILE_MODE, durable: bool = True) -> Iterator[IO[bytes]]:
-    """A file that must not exist yet, on the disk when the block ends. For names nobody else looks at."""
+    """Create a file that must not exist yet and sync it to the disk when the block ends. For temporary names."""
     with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, FILE_MODE), "w+b") as file:
         yield file
         file.flush()
@@ -89,17 +89,17 @@ def new_file(path: Path, *, mode: int = FILE_MODE, durable: bool = True) -> Iter
 
 
 def private(name: str, flags: int) -> int:
-    """An opener for `open`: what it makes is its owner's alone."""
+    """Opener for `open` that creates files readable only by their owner."""
     return os.open(name, flags, FILE_MODE)
 
 
 def temporary_path(path: Path) -> Path:
-    """A hidden name beside the file that nothing else has."""
+    """A new hidden name in the folder of the file."""
     return path.with_name(f".{path.name[:32]}.{secrets.token_hex(8)}{LEFTOVER}")
 
 
 def make_folder(path: Path) -> None:
-    """The folder and those above it that are missing, each for its owner alone."""
+    """Create a folder and its missing parents, readable only by their owner."""
     missing = [path, *path.parents]
     for folder in reversed([folder for folder in missing if not folder.exists()]):
         folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
@@ -107,11 +107,11 @@ def make_folder(path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """A new name is only there for good when its folder has been written to the disk too."""
+    """Sync a folder to the disk, without which a new name in it can be lost in a power failure."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except OSError:
-        return  # Windows does not open folders, and does not need this
+        return  # Windows cannot open folders and does not need this
     try:
         os.fsync(descriptor)
     finally:
@@ -119,7 +119,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def remove_leftovers(folder: Path, *, older_than_seconds: float) -> int:
-    """Remove what killed writers left in this folder; younger files may still be written to. How many there were."""
+    """Remove temporary files of killed writers in this folder; younger ones may be in use. Returns their number."""
     removed, newest = 0, clock.seconds() - older_than_seconds
     for path in folder.glob(f".*{LEFTOVER}"):
         try:
@@ -127,5 +127,5 @@ def remove_leftovers(folder: Path, *, older_than_seconds: float) -> int:
                 path.unlink()
                 removed += 1
         except FileNotFoundError:
-            continue  # its writer has finished, or another sweep was here
+            continue  # its writer has finished, or another process removed it
     return removed

@@ -1,8 +1,8 @@
-"""The one glob dialect: `*` alone is everything; elsewhere `*` stops at `/` and `**` does not.
+"""Glob patterns: `*` alone matches everything; elsewhere `*` does not match `/` and `**` does.
 
-Anchored and case-sensitive. A backslash makes the next character literal. Patterns come from callers,
-so a match must not cost more than the text it reads: no regular expression that could backtrack, but
-a set of positions that moves through the pattern once per character of the name.
+Anchored and case-sensitive. A backslash makes the next character literal. Patterns come from callers, so matching takes
+linear time: instead of a regular expression, which could backtrack, a set of positions in the pattern is updated once
+per character of the name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ STAR, STARS = object(), object()
 
 
 class Glob:
-    """A checked pattern, ready to match."""
+    """A compiled pattern."""
 
     __slots__ = ("_first", "_last", "_literal", "_loop", "_loop_at_slash", "_step")
 
@@ -24,8 +24,8 @@ class Glob:
         parts = [STARS] if pattern == "*" else parts_of(pattern)
         plain = all(isinstance(part, str) for part in parts)
         self._literal = "".join(map(str, parts)) if plain else None  # no wildcard: comparing is enough
-        # Bit n stands for "the first n parts are matched". A wildcard may match nothing, so its bit
-        # carries on to the next; it may match one more character, so it also stays.
+        # Bit n means "the first n parts are matched". A wildcard may match nothing, so its bit also sets the next one;
+        # it may match one more character, so its bit stays set.
         self._step: dict[str, int] = {}
         self._loop = self._loop_at_slash = 0
         for number, part in enumerate(parts):
@@ -42,41 +42,41 @@ class Glob:
     def matches(self, name: str) -> bool:
         if self._literal is not None:
             return name == self._literal
-        here = self._first
+        positions = self._first
         for character in name:
             loop = self._loop_at_slash if character == "/" else self._loop
-            here = self._entered((here & self._step.get(character, 0)) << 1 | here & loop)
-            if not here:
+            positions = self._entered((positions & self._step.get(character, 0)) << 1 | positions & loop)
+            if not positions:
                 return False
-        return bool(here & self._last)
+        return bool(positions & self._last)
 
-    def _entered(self, here: int) -> int:
-        # One step is enough: two wildcards never stand side by side.
-        return here | (here & self._loop) << 1
+    def _entered(self, positions: int) -> int:
+        # One step is enough, because two wildcards are never adjacent.
+        return positions | (positions & self._loop) << 1
 
 
 @lru_cache(maxsize=4096)
 def compile_glob(pattern: str) -> Glob:
     if not pattern or len(pattern) > MAX_PATTERN or "\0" in pattern:
-        raise Invalid(f"A pattern has 1 to {MAX_PATTERN} characters.", field="pattern")
+        raise Invalid(f"A pattern must have 1 to {MAX_PATTERN} characters, none of them NUL.", field="pattern")
     return Glob(pattern)
 
 
 def parts_of(pattern: str) -> list[object]:
-    """Characters and wildcards, in order."""
+    """Split a pattern into characters and wildcards."""
     parts: list[object] = []
     position = 0
     while position < len(pattern):
         character = pattern[position]
         if character == "\\":
             if position + 1 == len(pattern):
-                raise Invalid("A pattern may not end in a lone backslash.", field="pattern")
+                raise Invalid("A pattern must not end with a single backslash. Write two of them.", field="pattern")
             parts.append(pattern[position + 1])
             position += 2
         elif character == "*":
             run = len(pattern[position:]) - len(pattern[position:].lstrip("*"))
             if run > 2:
-                raise Invalid("A pattern knows * and **, not more stars in a row.", field="pattern")
+                raise Invalid("A pattern can contain * and **, but not three or more stars in a row.", field="pattern")
             parts.append(STARS if run == 2 else STAR)
             position += run
         else:

@@ -1,4 +1,4 @@
-"""Requests whose body is still coming in: how long one may take, and how many of one token may wait at once."""
+"""Limits on incomplete request bodies: how long one may take, and how many of one token may wait at once."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from fluxcore import config
 from fluxcore.errors import BodyTooSlow
 from fluxcore.writes import limit_messages
 
-BYTES_PER_SECOND = 64 * 1024  # the slowest sender that a large body is waited for
-AT_ONCE_SECONDS = 0.5  # a body that is complete by then is not counted, however many of a token there are
-MAX_PER_TOKEN = 8  # a program sends its bodies at once; only somebody who stalls has more of them under way
+BYTES_PER_SECOND = 64 * 1024  # lowest allowed speed of a sender
+AT_ONCE_SECONDS = 0.5  # a body that is complete by then does not count for MAX_PER_TOKEN
+MAX_PER_TOKEN = 8  # incomplete bodies; programs send their bodies at once, so only a stalling one has more
 
-LINGER_SECONDS = 10.0  # after an answer to a body that was not read: who is still sending can read the answer
+LINGER_SECONDS = 10.0  # the connection stays open after an answer to an unread body, so that its sender can read it
 LINGER_BYTES = 64 * 1024 * 1024
 
 
 def body_seconds(size: int) -> float:
-    """How long a body of this many bytes may take, from its headers to its last byte."""
+    """Seconds a body of this many bytes may take, from its headers to its last byte."""
     return config.current().REQUEST_SECONDS + size / BYTES_PER_SECOND
 
 
 class IncompleteBodies:
-    """Waits for bodies, and counts the requests of each token whose body is late. For one event loop."""
+    """Waits for bodies, and limits the incomplete ones of each token. For one event loop."""
 
     def __init__(self) -> None:
         self._waiting: Counter[Hashable] = Counter()
@@ -33,7 +33,7 @@ class IncompleteBodies:
     async def whole(
         self, reading: asyncio.Future[bytes], token: Callable[[], Awaitable[Hashable]], seconds: float | None = None
     ) -> bytes:
-        """The body. One that is not there at once needs a place of its token, and has so many seconds."""
+        """Wait for a body. One that is not complete at once counts for its token, and has this many seconds."""
         try:
             await asyncio.wait({reading}, timeout=AT_ONCE_SECONDS)
             if not reading.done():
@@ -47,7 +47,7 @@ class IncompleteBodies:
 
     @contextmanager
     def place(self, token: Hashable) -> Iterator[None]:
-        """One of the few places that a token has for bodies that are not complete."""
+        """Count an incomplete body of a token during the block; refused above the limit."""
         if self._waiting[token] >= MAX_PER_TOKEN:
             raise limit_messages.at_once_reached(
                 "incomplete bodies of one token",

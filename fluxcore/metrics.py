@@ -1,4 +1,4 @@
-"""Numbers for /metrics that add up over processes (prometheus_client's multiprocess files)."""
+"""Prometheus metrics for /metrics, summed over processes (prometheus_client's multiprocess files)."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def count_request(method: str, route: str, status: int, seconds: float) -> None:
 
 
 def job(kind: str, outcome: str, seconds: float) -> None:
-    """A try at a job ended: done, failed, or lost to another worker."""
+    """Count a finished attempt at a job: done, failed, or lost to another worker."""
     JOBS.labels(kind, outcome).inc()
     JOB_SECONDS.labels(kind).observe(seconds)
 
 
 class LabelledGauge(NamedTuple):
-    """A number for each combination of labels."""
+    """A gauge with a value for each combination of labels."""
 
     name: str
     says: str
@@ -50,7 +50,7 @@ class LabelledGauge(NamedTuple):
 
 
 class _CurrentGauges(Collector):
-    """Gauges read from the database at this moment, not kept per process."""
+    """Gauges read from the database for each scrape, not kept per process."""
 
     def __init__(self, gauges: dict[str, tuple[str, float]], labelled: Iterable[LabelledGauge]) -> None:
         self._gauges, self._labelled = gauges, labelled
@@ -58,20 +58,20 @@ class _CurrentGauges(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         for name, (says, value) in self._gauges.items():
             yield GaugeMetricFamily(name, says, value=value)
-        for one in self._labelled:
-            family = GaugeMetricFamily(one.name, one.says, labels=one.labels)
-            for labels, value in sorted(one.values.items()):
+        for gauge in self._labelled:
+            family = GaugeMetricFamily(gauge.name, gauge.says, labels=gauge.labels)
+            for labels, value in sorted(gauge.values.items()):
                 family.add_metric(labels, value)
             yield family
 
 
 def render(gauges: dict[str, tuple[str, float]], labelled: Iterable[LabelledGauge] = ()) -> bytes:
-    """All processes' numbers plus gauges read now (name -> help, value)."""
+    """Text for /metrics: the metrics of all processes, and current gauges (name -> help, value)."""
     if os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
-        everybody = CollectorRegistry()
-        shared.MultiProcessCollector(everybody)  # type: ignore[no-untyped-call]
+        all_processes = CollectorRegistry()
+        shared.MultiProcessCollector(all_processes)  # type: ignore[no-untyped-call]
     else:
-        everybody = REGISTRY
-    now = CollectorRegistry()
-    now.register(_CurrentGauges(gauges, labelled))
-    return generate_latest(everybody) + generate_latest(now)
+        all_processes = REGISTRY
+    current = CollectorRegistry()
+    current.register(_CurrentGauges(gauges, labelled))
+    return generate_latest(all_processes) + generate_latest(current)

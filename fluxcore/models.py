@@ -1,4 +1,4 @@
-"""Tables everything stands on. `space` is a plain number here: the core lies below accounts."""
+"""Models of events, jobs, uptime, idempotency keys and limits. `space` is a number, not a foreign key."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.db import models
 
 
 class Event(models.Model):
-    """A row of the one log. Arenas, watches, dashboard and webhooks follow it (`events.follow`)."""
+    """An event of the event log. Arenas, watches, dashboard and webhooks follow it (`events.follow`)."""
 
     id = models.BigAutoField(primary_key=True)
     # PostgreSQL: the writing transaction, because sequence order is not commit order. SQLite: always 0.
@@ -25,9 +25,9 @@ class Event(models.Model):
         indexes = [
             models.Index(fields=["xid", "id"], name="event_position"),
             models.Index(fields=["space", "xid", "id"], name="event_space_position"),
-            # Arenas follow changes alone: however many recalls are told of in between, they cost them nothing.
+            # For arenas, which follow only changes: events of recalls between them must not slow them down.
             models.Index(fields=["space", "xid", "id"], name="event_change", condition=models.Q(packed__isnull=False)),
-            # What changes nothing is news, and old news is let go.
+            # For deleting old events that change nothing (recalls, outcomes of jobs).
             models.Index(fields=["space", "at"], name="event_news", condition=models.Q(packed__isnull=True)),
         ]
 
@@ -36,7 +36,7 @@ class Event(models.Model):
 
 
 class Job(models.Model):
-    """A piece of background work. The row is the queue; a message of the broker only says that there is work."""
+    """A background job. The table is the queue; messages of the broker only wake workers."""
 
     class State(models.TextChoices):
         QUEUED = "queued"
@@ -54,7 +54,7 @@ class Job(models.Model):
     due_at = models.DateTimeField()
     lease_owner = models.CharField(max_length=80, default="")
     lease_until = models.DateTimeField(null=True)
-    # At most one waiting job per key; "" = no such wish. A running one has read its input already.
+    # At most one waiting job per key; "" = no limit. Running jobs do not count: they have read their input already.
     once_key = models.CharField(max_length=200, default="")
     error = models.TextField(default="")
     created_at = models.DateTimeField()
@@ -90,43 +90,43 @@ class JobLine(models.Model):
 
 
 class ScheduleState(models.Model):
-    """When a recurring job was last asked for (`fluxcore/work/schedule.py`); `count` tells rivals apart."""
+    """When a recurring job was last scheduled (`fluxcore/work/schedule.py`); `count` detects concurrent changes."""
 
     name = models.CharField(max_length=64, primary_key=True)
     asked_at = models.DateTimeField()
     count = models.BigIntegerField(default=0)
 
     class Meta:
-        db_table = "fluxcore_turn"  # the name of release 0.5: tables keep theirs
+        db_table = "fluxcore_turn"  # tables keep the names of release 0.5
 
     def __str__(self) -> str:
         return self.name
 
 
 class UptimeClock(models.Model):
-    """One row: how many seconds the instance has run (`fluxcore/uptime.py`), whatever its clock says."""
+    """The single row of uptime: seconds the instance has run, independent of its clock (`fluxcore/uptime.py`)."""
 
     id = models.SmallIntegerField(primary_key=True)
     at = models.DateTimeField()
     lived = models.FloatField(default=0.0)
-    doubted = models.FloatField(null=True)  # how long it had run when its clock last jumped
+    doubted = models.FloatField(null=True)  # uptime when the clock last jumped
     jump = models.FloatField(default=0.0)  # by how many seconds
 
     class Meta:
-        db_table = "fluxcore_pulse"  # the name of release 0.5: tables keep theirs
+        db_table = "fluxcore_pulse"  # tables keep the names of release 0.5
 
     def __str__(self) -> str:
         return f"{self.lived:.0f} s"
 
 
 class IdempotencyKey(models.Model):
-    """The answer given under a caller's key, kept 24 hours so that a retry gets the same one."""
+    """The answer to a request with an idempotency key, kept 24 hours so that a retry gets the same one."""
 
     id = models.BigAutoField(primary_key=True)
     owner = models.CharField(max_length=160)
     key = models.CharField(max_length=128)
     request = models.CharField(max_length=64)  # digest of verb and arguments
-    answer = models.TextField()  # JSON as it was given, so that a retry gets the same bytes on every database
+    answer = models.TextField()  # the JSON text, so that a retry gets the same bytes on every database
     created_at = models.DateTimeField(db_index=True)
 
     class Meta:
@@ -137,7 +137,7 @@ class IdempotencyKey(models.Model):
 
 
 class LimitWindow(models.Model):
-    """Counts per second of the last minute for one limit: `fluxcore/writes/limits.py` says how it is read."""
+    """Counts per second of the last minute for one limit (`fluxcore/writes/limits.py`)."""
 
     key = models.CharField(max_length=200, primary_key=True)
     counts = models.JSONField(default=dict)

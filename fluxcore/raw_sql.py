@@ -1,4 +1,4 @@
-"""Raw statements for hot paths: the model says how a value is stored, the ORM stays out of the way."""
+"""Raw SQL for hot paths: the model defines how values are stored, without the overhead of the ORM."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from django.db import DEFAULT_DB_ALIAS, connection, connections, models
 
 Adapt = Callable[[Any], Any]
-# Stored as they are by both databases. Everything else is asked of its field.
+# Fields whose values both databases store unchanged. Other values are converted by their field.
 _PLAIN = (
     "CharField",
     "TextField",
@@ -34,7 +34,7 @@ def _adapt(field: models.Field[Any, Any]) -> Adapt | None:
 
 
 def adapt_moment(moment: datetime) -> Any:
-    """As Django stores a time, without its detour over the current time zone: ours are UTC already."""
+    """A time as Django stores it, without its conversion to the current time zone: ours are UTC already."""
     if connection.vendor == "sqlite" and moment.tzinfo is UTC:
         return str(moment.replace(tzinfo=None))
     return connection.ops.adapt_datetimefield_value(moment)
@@ -42,7 +42,7 @@ def adapt_moment(moment: datetime) -> Any:
 
 @lru_cache(maxsize=256)
 def _statement(model: type[models.Model], names: tuple[str, ...], vendor: str) -> tuple[str, str, list[Adapt | None]]:
-    """The head of an INSERT, the marks of one row, and how each value is adapted."""
+    """The head of an INSERT, the placeholders of one row, and how each value is adapted."""
     fields: list[Any] = [model._meta.get_field(name) for name in names]
     quote = connection.ops.quote_name
     columns = ", ".join(quote(field.column) for field in fields)
@@ -57,42 +57,42 @@ def insert(model: type[models.Model], names: tuple[str, ...], rows: Iterable[Seq
         cursor.executemany(head + marks, [_stored(adapts, row) for row in rows])
 
 
-def upsert(model: type[models.Model], names: tuple[str, ...], rows: Sequence[Sequence[Any]], then: str) -> list[Any]:
-    """Insert rows in one statement that ends with `then` (ON CONFLICT ... RETURNING ...); what it returns."""
+def upsert(model: type[models.Model], names: tuple[str, ...], rows: Sequence[Sequence[Any]], ending: str) -> list[Any]:
+    """Insert rows in one statement with the given ending (ON CONFLICT ... RETURNING ...); returns its result."""
     head, marks, adapts = _statement(model, names, connection.vendor)
     values = [value for row in rows for value in _stored(adapts, row)]
     with connection.cursor() as cursor:
-        cursor.execute(f"{head}{', '.join([marks] * len(rows))} {then}", values)
+        cursor.execute(f"{head}{', '.join([marks] * len(rows))} {ending}", values)
         return list(cursor.fetchall())
 
 
 def read(statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """What a SELECT finds.
+    """The rows of a SELECT.
 
-    On SQLite it goes to the library itself: what Django does around a statement costs more than the statement. It
-    goes Django's way where somebody listens to statements, and in a transaction that must not go on.
+    On SQLite it calls the library directly, because Django's overhead costs more than the statement. It uses Django's
+    cursor if statements are logged or wrapped, and in a transaction that must be rolled back.
     """
-    line = connections[DEFAULT_DB_ALIAS]
-    if vendor() != "sqlite" or line.queries_logged or line.execute_wrappers or line.needs_rollback:
-        with line.cursor() as cursor:
+    wrapper = connections[DEFAULT_DB_ALIAS]
+    if vendor() != "sqlite" or wrapper.queries_logged or wrapper.execute_wrappers or wrapper.needs_rollback:
+        with wrapper.cursor() as cursor:
             cursor.execute(statement, values)
             return list(cursor.fetchall())
-    if line.connection is None:
-        line.ensure_connection()
-    with line.wrap_database_errors:
-        found: list[tuple[Any, ...]] = line.connection.execute(_marked(statement), values).fetchall()
+    if wrapper.connection is None:
+        wrapper.ensure_connection()
+    with wrapper.wrap_database_errors:
+        found: list[tuple[Any, ...]] = wrapper.connection.execute(_sqlite_statement(statement), values).fetchall()
         return found
 
 
 @cache
 def vendor() -> str:
-    """Which database this is. A process has one, and to ask Django for it costs a tenth of a statement."""
+    """The database vendor of this process, cached because Django's lookup takes a tenth of a statement's time."""
     return connection.vendor
 
 
 @lru_cache(maxsize=256)
-def _marked(statement: str) -> str:
-    """With SQLite's own marks for values."""
+def _sqlite_statement(statement: str) -> str:
+    """The statement with SQLite's placeholders."""
     return statement.replace("%s", "?")
 
 

@@ -1,6 +1,7 @@
-"""Which dated copies (snapshots, bundles, versions) may be deleted. A pure function: it reads no clock and no files.
+"""Retention: which dated copies (snapshots, bundles, versions) may be deleted. Pure functions without clock and files.
 
-Count and age say what goes; the calendar tiers, protection and the two last resorts say what stays all the same.
+Copies expire by number and age, unless they are kept by a calendar tier, by protection, or as the newest or newest
+verified copy.
 """
 
 from __future__ import annotations
@@ -13,33 +14,33 @@ from typing import Protocol, TypeVar
 from fluxcore.errors import Invalid
 
 
-class Dated(Protocol):
-    """A copy that retention looks at."""
+class DatedCopy(Protocol):
+    """A copy with a date, as retention needs it."""
 
     @property
     def at(self) -> datetime: ...
 
     @property
     def protected(self) -> bool:
-        """Pinned, or held back from deletion."""
+        """Whether it is pinned or otherwise excluded from deletion."""
         ...
 
     @property
     def verified(self) -> bool:
-        """Known to be whole."""
+        """Whether it is known to be complete and undamaged."""
         ...
 
 
-Copy = TypeVar("Copy", bound=Dated)
+Copy = TypeVar("Copy", bound=DatedCopy)
 
 
 @dataclass(frozen=True)
 class RetentionPolicy:
-    """Of each number 0 means: no such rule. Without any rule nothing expires."""
+    """Rules for expiry; 0 means no such rule. Without any rule nothing expires."""
 
-    keep_count: int = 0  # more copies than this: the oldest go
-    max_age_days: float = 0.0  # older copies go
-    # The newest copy of each of the last so many hours (days, ISO weeks, ...) that have one stays. Calendar of UTC.
+    keep_count: int = 0  # of more copies than this, the oldest expire
+    max_age_days: float = 0.0  # older copies expire
+    # Numbers of hours, days, ISO weeks and so on (UTC) whose newest copy is kept, counting only those that have one.
     hourly: int = 0
     daily: int = 0
     weekly: int = 0
@@ -50,7 +51,7 @@ class RetentionPolicy:
         for item in fields(self):
             value = getattr(self, item.name)
             if not 0 <= value < float("inf"):
-                raise Invalid(f"{item.name} must be a number from 0 on.", field=item.name)
+                raise Invalid(f"{item.name} must be a number of at least 0.", field=item.name)
 
 
 _TIERS = {"hourly": "%Y-%m-%d %H", "daily": "%Y-%m-%d", "weekly": "%G-%V", "monthly": "%Y-%m", "yearly": "%Y"}
@@ -59,30 +60,30 @@ _TIERS = {"hourly": "%Y-%m-%d %H", "daily": "%Y-%m-%d", "weekly": "%G-%V", "mont
 def expired(copies: Iterable[Copy], policy: RetentionPolicy, now: datetime) -> list[Copy]:
     """The copies that may be deleted, oldest first. Never the newest one, nor the newest that is verified."""
     newest_first = sorted(copies, key=lambda copy: copy.at, reverse=True)
-    stays = _kept_by_tiers(newest_first, policy)
-    stays.update(position for position, copy in enumerate(newest_first) if copy.protected)
-    stays.update(_first(newest_first))
+    kept = _kept_by_tiers(newest_first, policy)
+    kept.update(position for position, copy in enumerate(newest_first) if copy.protected)
+    kept.update(_newest(newest_first))
     found = [
         copy
         for position, copy in enumerate(newest_first)
-        if position not in stays and _goes(position, copy.at, policy, now)
+        if position not in kept and _is_expired(position, copy.at, policy, now)
     ]
     return found[::-1]
 
 
-def _goes(position: int, at: datetime, policy: RetentionPolicy, now: datetime) -> bool:
+def _is_expired(position: int, at: datetime, policy: RetentionPolicy, now: datetime) -> bool:
     too_many = bool(policy.keep_count) and position >= policy.keep_count
     too_old = bool(policy.max_age_days) and now - at > timedelta(days=policy.max_age_days)
     return too_many or too_old
 
 
-def _first(newest_first: Sequence[Dated]) -> set[int]:
+def _newest(newest_first: Sequence[DatedCopy]) -> set[int]:
     """Positions of the newest copy and of the newest verified one."""
     verified = [position for position, copy in enumerate(newest_first) if copy.verified]
     return {0, *verified[:1]}
 
 
-def _kept_by_tiers(newest_first: Sequence[Dated], policy: RetentionPolicy) -> set[int]:
+def _kept_by_tiers(newest_first: Sequence[DatedCopy], policy: RetentionPolicy) -> set[int]:
     kept: set[int] = set()
     for tier, calendar in _TIERS.items():
         newest: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Overwriting what the database still has of deleted rows: free pages, logs, dead tuples."""
+"""Scrubbing of deleted rows: overwrites what free pages, logs and dead tuples of the database still contain."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from django.db import connection
 
 
 def scrub(tables: Sequence[str], *, first: str = "") -> bool:
-    """Do it now; False inside a transaction, where nothing can be rewritten. `first` is run before, on SQLite only.
+    """Scrub deleted rows; False inside a transaction, where it is impossible. `first` runs before it, on SQLite only.
 
-    SQLite rewrites the whole file and empties its log, and writers wait that long; PostgreSQL cleans these tables.
+    SQLite rewrites the whole file and empties its log, during which writers wait; PostgreSQL vacuums these tables.
     """
     if connection.in_atomic_block:
         return False

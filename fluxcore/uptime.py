@@ -1,8 +1,8 @@
-"""Uptime of the instance, which no jump of the clock changes: what a clock alone says must not lose anything.
+"""Uptime of the instance, independent of clock jumps, so that a wrong clock deletes nothing.
 
-The sweep adds what has passed since the last one, two minutes at most. So a clock that is set ten years ahead adds two
-minutes, and a machine that was off adds nothing. After a jump of the clock its word is doubted until the
-instance has lived a while with it.
+The sweep adds the time since the last sweep, two minutes at most. So a clock that is set ten years ahead adds two
+minutes, and a machine that was off adds nothing. After a jump the clock is not trusted until the instance has run for
+CLOCK_DOUBT_HOURS.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from datetime import datetime
 from fluxcore import clock, config
 from fluxcore.models import UptimeClock
 
-# A minute that comes late still counts whole; anything longer is a pause, or a clock that was set.
+# Most seconds added by one sweep: a late sweep counts whole; anything longer is a pause or a clock that was set.
 MOST_AT_ONCE = 120.0
 _ONE = 1
 
 
 @dataclass(frozen=True)
 class Uptime:
-    """Seconds the instance has run, and why its clock is doubted, if it is."""
+    """Seconds the instance has run, and why its clock is not trusted; empty if it is."""
 
     seconds: float
     doubt: str = ""
 
 
 def count_minute() -> None:
-    """Once a minute, inside a write. Of two workers that come at once one counts."""
+    """Add to the uptime, once a minute, inside a write. Of two concurrent workers only one adds."""
     now = clock.now()
     seen = UptimeClock.objects.filter(pk=_ONE).first()
     if seen is None:
@@ -44,16 +44,16 @@ def count_minute() -> None:
 
 
 def now(moment: datetime | None = None) -> Uptime:
-    """How long the instance has run, and whether the clock can be believed at this moment."""
+    """How long the instance has run, and whether its clock can be trusted now."""
     moment = moment or clock.now()
     seen = UptimeClock.objects.filter(pk=_ONE).first()
     if seen is None:
         return Uptime(0.0)
     step = (moment - seen.at).total_seconds()
-    if _jumped(step):  # nobody has counted since
-        return Uptime(seen.lived, _says(step))
+    if _jumped(step):  # no sweep has run since the jump
+        return Uptime(seen.lived, _doubt(step))
     if seen.doubted is not None and seen.lived - seen.doubted < config.current().CLOCK_DOUBT_HOURS * 3600:
-        return Uptime(seen.lived, _says(seen.jump))
+        return Uptime(seen.lived, _doubt(seen.jump))
     return Uptime(seen.lived)
 
 
@@ -61,8 +61,8 @@ def _jumped(step: float) -> bool:
     return abs(step) > config.current().CLOCK_JUMP_HOURS * 3600
 
 
-def _says(step: float) -> str:
+def _doubt(step: float) -> str:
     return (
         f"The clock moved by {step / 86_400:+.1f} days since the minute before, or the instance was off that long. "
-        f"Nothing is let go until it has run {config.current().CLOCK_DOUBT_HOURS:g} hours more."
+        f"Nothing is deleted until the instance has run {config.current().CLOCK_DOUBT_HOURS:g} more hours."
     )

@@ -1,8 +1,8 @@
-"""One versioned conditional write: a row changes only if it is what the caller saw, decided by the statement itself.
+"""Versioned conditional writes: a row changes only if it is as the caller expects, checked by the statement itself.
 
-A table of versioned things has a column `version`, a column `sha` (the digest of what the row holds, `sha_of` of a
-value) and a condition that says whether the row holds anything now. What a caller expects becomes part of the
-statement's own WHERE, so there is no moment between looking and writing, on both databases.
+A versioned table has a column `version`, a column `sha` (the digest of the row's content, `sha_of` a value) and a
+condition for rows that have content now. The caller's expectations become part of the statement's WHERE, so that
+nothing can change between check and write, on both databases.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def sha_of(value: Any) -> str:
     try:
         return hashlib.sha256(dumps(value).encode()).hexdigest()
     except (ValueError, TypeError, RecursionError):
-        raise Invalid("expected_value is no JSON.", field="expected_value") from None
+        raise Invalid("expected_value is not valid JSON.", field="expected_value") from None
 
 
 _NULL = sha_of(None)
@@ -31,17 +31,17 @@ _NULL = sha_of(None)
 
 @dataclass(frozen=True)
 class Conditions:
-    """What a caller expects, as SQL."""
+    """A caller's expectations as SQL."""
 
     sql: tuple[str, ...]
     values: tuple[Any, ...]
-    may_be_absent: bool  # a row that is not there could fulfil them
+    may_be_absent: bool  # whether a missing row could fulfil them
 
     def where(self) -> str:
         return f" WHERE {' AND '.join(self.sql)}" if self.sql else ""
 
     def and_where(self) -> str:
-        return "".join(f" AND {one}" for one in self.sql)
+        return "".join(f" AND {condition}" for condition in self.sql)
 
 
 NO_CONDITIONS = Conditions((), (), True)
@@ -49,13 +49,13 @@ NO_CONDITIONS = Conditions((), (), True)
 
 @dataclass(frozen=True)
 class VersionedTable:
-    """A table whose rows have versions."""
+    """Name of a table whose rows have versions, and the condition for rows with content."""
 
     name: str
-    live: str  # SQL that is true of a row that holds something; its placeholders are filled with `at`
+    live: str  # SQL condition for rows with content; `at` are the values of its placeholders
 
     def conditions(self, expected: Precondition, *at: Any) -> Conditions:
-        """`at` are the values of the placeholders in `live`, the moment of the write say."""
+        """The precondition as SQL. `at` are the values of the placeholders in `live`, such as the time of the write."""
         if not expected.given:
             return NO_CONDITIONS
         found: list[Conditions] = []
@@ -64,14 +64,14 @@ class VersionedTable:
         if expected.expected_sha is not None:
             found.append(self._is("sha", expected.expected_sha, expected.expected_sha == "", at))
         if expected.expected_value is None:
-            # Nothing there and a null there are the same to who compares values: the idiom of locks says so.
+            # When values are compared, a missing value and null are equal: programs use this to implement locks.
             found.append(Conditions((f"(NOT {self.live} OR {self.name}.sha = %s)",), (*at, _NULL), True))
         elif expected.expected_value is not UNSET:
             found.append(self._is("sha", sha_of(expected.expected_value), False, at))
         return Conditions(
-            tuple(sql for one in found for sql in one.sql),
-            tuple(value for one in found for value in one.values),
-            all(one.may_be_absent for one in found),
+            tuple(sql for conditions in found for sql in conditions.sql),
+            tuple(value for conditions in found for value in conditions.values),
+            all(conditions.may_be_absent for conditions in found),
         )
 
     def _is(self, column: str, wanted: Any, absent: bool, at: tuple[Any, ...]) -> Conditions:
@@ -81,7 +81,7 @@ class VersionedTable:
 
 
 def changed(statement: str, values: list[Any]) -> tuple[Any, ...] | None:
-    """Run a statement with RETURNING; None: what was expected did not hold, and nothing changed."""
+    """Run a statement with RETURNING; None if an expectation failed and nothing changed."""
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
         row: tuple[Any, ...] | None = cursor.fetchone()
@@ -89,6 +89,6 @@ def changed(statement: str, values: list[Any]) -> tuple[Any, ...] | None:
 
 
 def expected_details(expected: Precondition) -> dict[str, Any]:
-    """What was expected, for the answer of a conflict; never a value."""
+    """The expectations for the details of a conflict; never a value."""
     found = {"expected_version": expected.expected_version, "expected_sha": expected.expected_sha}
     return {name: value for name, value in found.items() if value is not None}

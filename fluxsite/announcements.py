@@ -1,8 +1,8 @@
-"""Announces commits to followers of the event log: a message to the group `log` of the channel layer.
+"""Announces commits to followers of the event log, by a message to the group `log` of the channel layer.
 
-A follower that hears it looks at once instead of at its next poll. With Redis the group reaches every machine; without,
-the layer is in the memory of one process and announces that process's own commits. Nothing is lost with an
-announcement: the log is what is followed. No commit waits for one, and a Redis that hangs is given up on.
+A follower that receives it reads the log at once instead of at its next poll. With Redis the group reaches every
+machine; otherwise the layer is in memory and announces only the process's own commits. A lost announcement only delays,
+since followers poll the log. No commit waits for an announcement, and a Redis that hangs is abandoned after 3 s.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fluxcore.db_errors import error_place
 log = logging.getLogger(__name__)
 
 GROUP = "log"
-PAUSE_SECONDS = 0.1  # commits within this are announced together
+PAUSE_SECONDS = 0.1  # commits within this time are announced together
 GIVE_UP_SECONDS = 3.0
 RETRY_SECONDS = 5.0
 
@@ -30,31 +30,31 @@ class Announcer:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._wanted = False
-        self._sending: asyncio.Task[None] | None = None  # touched in the loop alone
+        self._pending = False
+        self._sending: asyncio.Task[None] | None = None  # used only in the event loop
         self._failed = False
 
     def announce(self) -> None:
-        """After a commit, in any thread."""
-        if not self._wanted:
-            self._wanted = True
+        """Announce a commit; callable from any thread."""
+        if not self._pending:
+            self._pending = True
             self._loop.call_soon_threadsafe(self._begin)
 
     def _begin(self) -> None:
         if self._sending is None:
-            self._sending = self._loop.create_task(self._send_while_wanted())
+            self._sending = self._loop.create_task(self._send_while_pending())
 
-    async def _send_while_wanted(self) -> None:
+    async def _send_while_pending(self) -> None:
         try:
-            while self._wanted:
-                self._wanted = False
+            while self._pending:
+                self._pending = False
                 await self._send()
                 await asyncio.sleep(PAUSE_SECONDS)
         finally:
             self._sending = None
 
     async def _send(self) -> None:
-        from channels.layers import get_channel_layer  # processes that announce nothing never load it
+        from channels.layers import get_channel_layer  # not loaded by processes that announce nothing
 
         try:
             async with asyncio.timeout(GIVE_UP_SECONDS):
@@ -68,7 +68,7 @@ class Announcer:
 
 
 async def listen(wake: Callable[[], None]) -> None:
-    """Call `wake` for each announcement, until cancelled; whatever the channel layer does."""
+    """Call `wake` for each announcement until cancelled; errors of the channel layer are logged and retried."""
     from channels.layers import get_channel_layer
 
     layer = get_channel_layer()
@@ -80,17 +80,17 @@ async def listen(wake: Callable[[], None]) -> None:
                 await layer.receive(channel)
                 wake()
         except Exception as error:
-            log.warning("announcements of commits are not heard; the log is polled: %s", error_place(error))
+            log.warning("announcements of commits cannot be received; the log is polled: %s", error_place(error))
             await asyncio.sleep(RETRY_SECONDS)
 
 
 def from_this_loop() -> None:
-    """For a server with an event loop, where followers live too."""
+    """Announce commits in the running event loop, for a server that also has followers in it."""
     events.announce_with(Announcer(asyncio.get_running_loop()).announce)
 
 
 def from_a_thread() -> None:
-    """For processes of threads: a loop of its own, begun with the first commit. Without Redis nobody would hear it."""
+    """Announce commits in a separate event loop, started at the first commit. Only with Redis: nobody else listens."""
     if settings.REDIS_URL:
         events.announce_with(_begin)
 

@@ -1,4 +1,4 @@
-"""The admin that demands a second factor."""
+"""App configuration of the admin, which requires a second factor."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.core import checks as django_checks
 
 
 class FluxAdminConfig(SimpleAdminConfig):
-    """The pages, and what they show, are loaded where people are let in: the other processes have no use for them."""
+    """Loads the admin's pages only in the process of the dashboard server; others do not use them."""
 
     default_site = "accounts.adminsite.site.FluxAdminSite"
     default = False
@@ -21,12 +21,12 @@ class FluxAdminConfig(SimpleAdminConfig):
 
         django_checks.register(check_dependencies, django_checks.Tags.admin)
         django_checks.register(check_admin_pages, django_checks.Tags.admin)
-        if settings.DOOR == "people":
+        if settings.SERVER_ROLE == "people":
             admin.autodiscover()
 
 
 def check_admin_pages(app_configs: Any, **kwargs: Any) -> Any:
-    """Django's own check of the pages, in a process that may not have loaded them."""
+    """Django's check of admin pages, for a process that may not have loaded them."""
     from django.contrib import admin
 
     admin.autodiscover()

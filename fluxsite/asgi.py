@@ -1,4 +1,4 @@
-"""The people's door and the MCP door: one process, two sockets, told apart by the port that took the call."""
+"""ASGI application of the dashboard server and the MCP server: one process, two ports."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from mcp_bridge.asgi import mcp_app  # noqa: E402
 
 checks.refuse_failed_checks()
 wakeup.use(celery.wake)
+celery.prepare_to_send()
 threads.set_switch_interval()
 feed.use(announcements.listen, from_everywhere=bool(settings.REDIS_URL))
 

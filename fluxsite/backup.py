@@ -1,8 +1,8 @@
-"""A whole instance in one file: database, keys and configuration, each with its SHA-256.
+"""Backup and restore of a whole instance in one file: database, keys and configuration, each with its SHA-256.
 
-The file holds the instance's secrets and memories in clear; it is readable by its owner alone.
-Nothing is ever unpacked by the names inside: members are read by names we know and written to names
-we choose. A restore is checked completely before it changes anything.
+The file contains the instance's secrets and memories unencrypted; only its owner can read it. Names inside a backup are
+never used as paths: members are read by known names and written to paths of our own. A restore checks everything before
+it changes anything.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from fluxsite.backup_reading import BUNDLE_FORMAT, FORMAT, MEMBER, opened
 from fluxsite.backup_reading import verify as verify
 from fluxsite.home import DataHome
 
-ENDINGS = ("*.tar.zst", "*.zip")  # of backups in the data home; releases up to 0.6 made zip files
+ENDINGS = ("*.tar.zst", "*.zip")  # file names of backups; releases up to 0.6 made zip files
 
 
 def create(home: DataHome, *, label: str = "backup", to: Path | None = None) -> Path:
-    """Write a backup of the instance as it is at this moment, also while it runs."""
+    """Write a backup of the instance; it may be running."""
     moment = clock.now().strftime("%Y%m%d-%H%M%S-%f")
     target = to or home.backups / f"{home.name}-{label}-{moment}.tar.zst"
     if target.exists():
-        raise Conflict(f"{target} exists already.")
+        raise Conflict(f"{target} exists already. Choose another file, or delete it first.")
     try:
         with files.replacing_file(target) as file, BundleWriter(file, staging=target.parent) as bundle:
             for name, source in _small_files(home):
@@ -66,13 +66,13 @@ def _small_files(home: DataHome) -> Iterator[tuple[str, Path]]:
         yield "checkpoints.jsonl", home.checkpoints
     for key in sorted(home.keys.glob("*")) if home.keys.is_dir() else ():
         name = f"keys/{key.name}"
-        # A key that is just being made has a dot in front, an editor's copy something behind.
+        # Skips keys that are being written (their names begin with a dot) and copies of editors (other endings).
         if key.is_file() and not key.name.startswith(".") and MEMBER.fullmatch(name):
             yield name, key
 
 
 def restore(home: DataHome, path: Path) -> Path | None:
-    """Put the instance back to a backup. What was there is set aside, not deleted; its place is returned."""
+    """Restore the instance from a backup. The old data home is renamed, not deleted; its new path is returned."""
     from fluxsite.run.running_state import hold_instance
 
     with hold_instance(home):
@@ -81,33 +81,36 @@ def restore(home: DataHome, path: Path) -> Path | None:
 
 def _restore(home: DataHome, path: Path) -> Path | None:
     manifest = verify(path)
-    _refuse_unfit(manifest)
+    _refuse_incompatible(manifest)
     fresh = home.path.with_name(f".{home.name}.restoring")
     if home.checkpoints.exists():
-        checkpoints.try_checkpoint(home)  # a last look at the chains that are about to go
+        checkpoints.try_checkpoint(home)  # record the state of the audit chains that are replaced
     try:
         _unpack(path, manifest, DataHome(home.name, fresh))
         checkpoints.hand_over(home, DataHome(home.name, fresh))
         connection.close()
-        return _change_places(home, fresh)
+        return _swap_homes(home, fresh)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
 
 
-def _refuse_unfit(manifest: dict[str, Any]) -> None:
-    """A backup of another kind of database, or of a release whose tables differ."""
+def _refuse_incompatible(manifest: dict[str, Any]) -> None:
+    """Refuse a backup of another kind of database, or of a release with other tables."""
     if manifest["database"] != connection.vendor:
-        raise Invalid(f"This backup holds a {manifest['database']} database; the instance uses {connection.vendor}.")
+        raise Invalid(
+            f"This backup is of a {manifest['database']} database; the instance uses {connection.vendor}. Restore it "
+            f"into an instance with {manifest['database']}."
+        )
     unknown = sorted(set(manifest["migrations"]) - backup_database.known_migrations())
     if unknown:
         raise Conflict(
             f"This backup was made by a newer release ({manifest['version']}): it has {', '.join(unknown)}, which this "
-            "code does not know. Restore it with that release."
+            "release does not have. Restore it with that release."
         )
     if connection.vendor != "sqlite" and not backup_database.migrations():
-        call_command("migrate", verbosity=0, interactive=False)  # an empty database gets this release's tables first
+        call_command("migrate", verbosity=0, interactive=False)  # create this release's tables in an empty database
     if connection.vendor != "sqlite" and manifest["migrations"] != backup_database.migrations():
-        # A SQLite backup brings its tables along; here the rows go into the tables that are there.
+        # A SQLite backup contains its tables; for PostgreSQL only rows are loaded, into existing tables.
         raise Conflict(
             f"This backup was made by release {manifest['version']}, whose tables differ from those of this database. "
             "Restore it with that release, then upgrade."
@@ -115,7 +118,7 @@ def _refuse_unfit(manifest: dict[str, Any]) -> None:
 
 
 def _unpack(path: Path, manifest: dict[str, Any], new: DataHome) -> None:
-    """The files into a new home beside the old one, the tables into the database. Checked once more on the way."""
+    """Write the files to a new data home beside the old one, and the rows to the database, and check them again."""
     shutil.rmtree(new.path, ignore_errors=True)
     new.make()
     tables = [name.removeprefix("tables/") for name in manifest["members"] if name.startswith("tables/")]
@@ -128,7 +131,7 @@ def _unpack(path: Path, manifest: dict[str, Any], new: DataHome) -> None:
             elif load is not None:
                 load(own, chunks)
         if backup.manifest != manifest or backup.problem():
-            raise Invalid("It was changed while it was restored. Nothing was changed here.")
+            raise Invalid("The backup file was changed during the restore. The instance is unchanged; try again.")
 
 
 _FILES = {
@@ -144,23 +147,23 @@ def _write(target: Path, chunks: Iterable[bytes]) -> None:
             file.write(chunk)
 
 
-def _change_places(home: DataHome, fresh: Path) -> Path | None:
-    """The new home becomes the instance's; where the old one went."""
+def _swap_homes(home: DataHome, fresh: Path) -> Path | None:
+    """Replace the data home by the restored one; returns the path to which the old one was renamed."""
     moment = f"{clock.now():%Y%m%d-%H%M%S-%f}"
-    aside = None
+    old_home = None
     if home.path.exists():
-        for kept in ("backups", "integrations"):
-            if (home.path / kept).is_dir():
-                shutil.copytree(home.path / kept, fresh / kept, dirs_exist_ok=True)
-        aside = home.path.with_name(f"{home.name}.before-restore-{moment}")
-        home.path.rename(aside)
+        for subfolder in ("backups", "integrations"):
+            if (home.path / subfolder).is_dir():
+                shutil.copytree(home.path / subfolder, fresh / subfolder, dirs_exist_ok=True)
+        old_home = home.path.with_name(f"{home.name}.before-restore-{moment}")
+        home.path.rename(old_home)
     fresh.rename(home.path)
     if connection.vendor == "sqlite":
         live = Path(str(connection.settings_dict["NAME"]))
-        if live.absolute() != home.database.absolute():  # DATABASE_URL names a place outside the data home
+        if live.absolute() != home.database.absolute():  # DATABASE_URL names a file outside the data home
             for suffix in ("", "-wal", "-shm", "-journal"):
                 old = live.with_name(live.name + suffix)
                 if old.exists():
                     old.rename(live.with_name(f"{live.name}.before-restore-{moment}{suffix}"))
             shutil.move(home.database, live)
-    return aside
+    return old_home

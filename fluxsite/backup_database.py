@@ -1,4 +1,4 @@
-"""The database of an instance into a backup and back: SQLite as a file, PostgreSQL as the rows of its tables."""
+"""Backup and restore of an instance's database: SQLite as a file, PostgreSQL as the rows of its tables."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def file_chunks(path: Path) -> Iterator[bytes]:
 
 
 def dump(home: DataHome, bundle: BundleWriter) -> None:
-    """The database as it is at one moment, while others write."""
+    """Write the database to a backup as of one moment; others may write meanwhile."""
     if connection.vendor == "sqlite":
         _dump_file(home, bundle)
         return
@@ -66,20 +66,22 @@ def _existing(cursor: Any) -> list[str]:
 
 
 def migrations() -> list[str]:
-    """Those that this database has."""
+    """Names of the migrations applied to this database."""
     return sorted(f"{app}.{name}" for app, name in MigrationRecorder(connection).applied_migrations())
 
 
 def known_migrations() -> set[str]:
-    """Those that this code has."""
+    """Names of the migrations of this release."""
     return {f"{app}.{name}" for app, name in MigrationLoader(None, ignore_no_migrations=True).disk_migrations or ()}
 
 
 @contextmanager
 def loading(tables: list[str]) -> Iterator[Callable[[str, Iterable[bytes]], None]]:
-    """A function that fills one of these tables. All are one transaction: the old database or the restored one."""
+    """Replace the rows of these tables with the function it yields, all tables in one transaction."""
     if not set(tables) <= set(_tables()):
-        raise Invalid("The backup names tables this release does not know.")
+        raise Invalid(
+            "The backup has tables that this release does not have. Restore it with the release that made it."
+        )
     with transaction.atomic(), connection.cursor() as cursor:
         quoted = ", ".join(connection.ops.quote_name(table) for table in tables)
         cursor.execute("SET CONSTRAINTS ALL DEFERRED")
@@ -95,6 +97,6 @@ def loading(tables: list[str]) -> Iterator[Callable[[str, Iterable[bytes]], None
         counted: list[type[Model]] = [*apps.get_models(include_auto_created=True), MigrationRecorder.Migration]
         for statement in connection.ops.sequence_reset_sql(no_style(), counted):
             cursor.execute(statement)
-        # Transaction numbers mean nothing in another server: at 0 the old events keep their order, lie below
-        # every watermark and come before whatever is written from here on.
+        # Transaction numbers are meaningless in another server. With 0 the restored events keep their order, are below
+        # every watermark and sort before new events.
         cursor.execute(f"UPDATE {Event._meta.db_table} SET xid = 0")  # noqa: S608

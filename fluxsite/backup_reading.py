@@ -1,6 +1,6 @@
-"""Reading backups: today's bundles, and the zip files that releases up to 0.6 made.
+"""Readers of backups: today's bundles, and the zip files that releases up to 0.6 made.
 
-A manifest of either kind is shown in one shape: format, version, instance, database, created_at, migrations, members.
+Manifests of both kinds have the same fields: format, version, instance, database, created_at, migrations, members.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fluxcore.errors import Invalid
 FORMAT, ZIP_FORMAT = 2, 1
 BUNDLE_FORMAT = f"flux-backup-v{FORMAT}"
 MAX_MANIFEST = 1 << 20
-# A database may shrink by any factor, so of these no ratio is asked: what is unpacked is what the manifest says.
+# A database may be compressed by any factor, so the ratio is not limited; the manifest limits the sizes.
 LIMITS = BundleLimits(manifest_bytes=MAX_MANIFEST, members=2000, ratio=None)
 MEMBER = re.compile(r"config\.yaml|checkpoints\.jsonl|database\.db|(?:keys|tables)/[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 
@@ -31,11 +31,11 @@ class OpenBackup(Protocol):
     manifest: dict[str, Any]
 
     def members(self) -> Iterator[tuple[str, Iterable[bytes]]]:
-        """Each member once, in turn, to be read before the next. Raises Invalid where one is damaged."""
+        """Names and chunks of the members; each must be read before the next. Raises Invalid for a damaged one."""
         ...
 
     def problem(self) -> str:
-        """What is wrong with the whole, once all members were read; empty if nothing is."""
+        """What is wrong with the backup as a whole, known once all members were read; empty if nothing is."""
         ...
 
 
@@ -46,7 +46,7 @@ class BundleBackup:
         inner = ("manifest_version", "bundle_format", "artifacts", "bundle_sha256")
         fields = {name: value for name, value in self._reader.manifest.items() if name not in inner}
         if self._reader.manifest.get("bundle_format") != BUNDLE_FORMAT:
-            raise Invalid("It is not a backup of a format this release knows.")
+            raise Invalid("The file is not a backup of a format this release can read.")
         self.manifest = _checked({**fields, "members": members}, FORMAT)
 
     def members(self) -> Iterator[tuple[str, Iterable[bytes]]]:
@@ -54,20 +54,20 @@ class BundleBackup:
             yield member.artifact.name, member
 
     def problem(self) -> str:
-        return self._reader.report.says()
+        return self._reader.report.problem()
 
 
 class ZipBackup:
-    """As releases up to 0.6 wrote them: the manifest is the last member and names the digests of the others."""
+    """Reader of zip backups, made by releases up to 0.6. Its last member is the manifest with all digests."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._zip = zipfile.ZipFile(file)
         with self._zip.open("manifest.json") as member:
-            raw = member.read(MAX_MANIFEST + 1)  # enforced while reading: a header can lie about its size
+            raw = member.read(MAX_MANIFEST + 1)  # limited while reading, since the header's size may be wrong
         self.manifest = _checked(json.loads(raw) if len(raw) <= MAX_MANIFEST else None, ZIP_FORMAT)
-        found = [info.filename for info in self._zip.infolist() if info.filename != "manifest.json"]
-        if sorted(found) != sorted(self.manifest["members"]):
-            raise Invalid("Its members are not those of its manifest.")
+        names = [info.filename for info in self._zip.infolist() if info.filename != "manifest.json"]
+        if sorted(names) != sorted(self.manifest["members"]):
+            raise Invalid("The backup's members are not those of its manifest. The file is damaged or incomplete.")
 
     def members(self) -> Iterator[tuple[str, Iterable[bytes]]]:
         for name, digest in self.manifest["members"].items():
@@ -87,10 +87,10 @@ def _checked_chunks(name: str, member: IO[bytes], digest: str) -> Iterator[bytes
         seen.update(chunk)
         yield chunk
     if seen.hexdigest() != digest:
-        raise Invalid(f"{name} is damaged.")
+        raise Invalid(f"{name} in the backup is damaged: its SHA-256 is not that of the manifest.")
 
 
-# What zipfile and json raise on damaged or foreign files; the last two for encrypted and exotic members.
+# Exceptions of zipfile and json for damaged or other files; the last two for encrypted and unsupported members.
 _UNREADABLE = (
     OSError,
     zipfile.BadZipFile,
@@ -107,7 +107,7 @@ _UNREADABLE = (
 
 @contextmanager
 def opened(path: Path) -> Iterator[OpenBackup]:
-    """A backup to read from, of either kind. Whatever is wrong with it is an Invalid that names the file."""
+    """Open a backup of either kind for reading. Problems are raised as Invalid, with the file's name."""
     try:
         with path.open("rb") as file:
             kind = BundleBackup if file.read(len(MAGIC)) == MAGIC else ZipBackup
@@ -118,7 +118,7 @@ def opened(path: Path) -> Iterator[OpenBackup]:
 
 
 def verify(path: Path) -> dict[str, Any]:
-    """The manifest of a sound backup; a clear refusal of anything else."""
+    """Check a backup completely and return its manifest; raises Invalid if anything is wrong."""
     try:
         with opened(path) as backup:
             for _, chunks in backup.members():
@@ -130,13 +130,15 @@ def verify(path: Path) -> dict[str, Any]:
     except Invalid:
         raise
     except _UNREADABLE as error:
-        raise Invalid(f"{path} is not a readable backup ({type(error).__name__}).") from None
+        raise Invalid(
+            f"{path} cannot be read as a backup ({type(error).__name__}). The file is damaged, or not a backup."
+        ) from None
 
 
-def _checked(manifest: Any, wanted_format: int) -> dict[str, Any]:
-    """A manifest that says everything a restore relies on."""
-    if not isinstance(manifest, dict) or manifest.get("format") != wanted_format:
-        raise Invalid("It is not a backup of a format this release knows.")
+def _checked(manifest: Any, required_format: int) -> dict[str, Any]:
+    """The manifest, after a check that it has all fields a restore needs."""
+    if not isinstance(manifest, dict) or manifest.get("format") != required_format:
+        raise Invalid("The file is not a backup of a format this release can read.")
     members, vendor = manifest.get("members"), manifest.get("database")
     texts = [manifest.get(key) for key in ("version", "instance", "created_at")]
     migrations = manifest.get("migrations")
@@ -145,11 +147,11 @@ def _checked(manifest: Any, wanted_format: int) -> dict[str, Any]:
         or not isinstance(migrations, list)
         or not all(isinstance(text, str) for text in (*texts, *migrations, *members.values()))
     ):
-        raise Invalid("Its manifest is not complete.")
-    strange = [member for member in members if not MEMBER.fullmatch(member)]
-    if strange:
-        raise Invalid(f"It holds {strange[0][:80]!r}, which is no part of an instance.")
-    wanted = {"sqlite": "database.db", "postgresql": "tables/django_migrations"}.get(str(vendor))
-    if wanted not in members:
-        raise Invalid("It holds no database.")
+        raise Invalid("The backup's manifest is incomplete. The file is damaged.")
+    foreign = [member for member in members if not MEMBER.fullmatch(member)]
+    if foreign:
+        raise Invalid(f"The backup contains {foreign[0][:80]!r}, which is not part of an instance.")
+    required = {"sqlite": "database.db", "postgresql": "tables/django_migrations"}.get(str(vendor))
+    if required not in members:
+        raise Invalid("The backup contains no database.")
     return manifest

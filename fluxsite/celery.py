@@ -1,6 +1,6 @@
 """The Celery application: a task for each kind of job, under the kind's own name, in the queue it belongs to.
 
-A message carries no work. It says that there may be job rows of a kind; the task claims them itself.
+A message contains no work: it says that there may be job rows of a kind, and the task claims them itself.
 `celery -A fluxsite.celery inspect registered` lists the kinds.
 """
 
@@ -16,7 +16,7 @@ from django.apps import apps
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fluxsite.settings")
 
-EXPIRES_SECONDS = 60  # the sweep has come by then
+EXPIRES_SECONDS = 60  # the next sweep sends a new one
 SWEEP = "work.sweep"
 
 app = Celery("flux")
@@ -25,7 +25,7 @@ app.config_from_object("fluxsite.celery_settings")
 
 @import_modules.connect
 def declare_tasks(**_: object) -> None:
-    """Name every declared kind as a task. Workers call it as they start; who only sends messages needs no task."""
+    """Register a task for every declared kind. Called when a worker starts; processes that only send need no tasks."""
     if not apps.ready:
         django.setup()
     from fluxcore.work import kinds
@@ -38,7 +38,7 @@ def declare_tasks(**_: object) -> None:
 
 @setup_logging.connect
 def _keep_our_logging(**_: object) -> None:
-    """Being connected is the point: Celery then leaves Django's logging alone."""
+    """Empty receiver: if the signal has one, Celery does not change Django's logging."""
 
 
 @worker_shutting_down.connect
@@ -48,8 +48,13 @@ def _end_after_running_jobs(**_: object) -> None:
     worker.end_soon()
 
 
+def prepare_to_send() -> None:
+    """Load what the first message needs, before the first caller waits for it."""
+    _ = app.amqp.router, app.events
+
+
 def wake(stored: Collection[str]) -> None:
-    """Send a message for each kind, to its queue. A kind that is not declared here is the sweep's business."""
+    """Send a message for each kind, to its queue. Kinds not declared in this process are left to the sweep."""
     from fluxcore.work import kinds
 
     for name in sorted({kind.name for kind in map(kinds.find, stored) if kind is not None}):
@@ -57,7 +62,7 @@ def wake(stored: Collection[str]) -> None:
 
 
 def route(name: str, *_: object, **__: object) -> dict[str, str]:
-    """Celery's router: the queue of a task is the one its kind was declared with."""
+    """Celery's router: the queue of a task is that of its kind."""
     from fluxcore.work import kinds
 
     kind = kinds.find(name)
@@ -65,7 +70,7 @@ def route(name: str, *_: object, **__: object) -> dict[str, str]:
 
 
 def send(name: str, *, countdown: float = 0.0) -> None:
-    """One message, now or in so many seconds. Raises when the broker does not answer."""
+    """Send a message for a kind, now or after so many seconds. Raises an error if the broker does not answer."""
     app.send_task(
         name,
         countdown=countdown or None,
@@ -76,7 +81,7 @@ def send(name: str, *, countdown: float = 0.0) -> None:
 
 
 def wake_for_ready_rows() -> None:
-    """Wake workers for every kind that has a row to run: messages may have been lost, or nobody was there."""
+    """Send a message for every kind with a row that is due, in case earlier messages were lost."""
     from fluxcore import clock
     from fluxcore.models import Job
     from fluxcore.work import jobs

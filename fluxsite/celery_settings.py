@@ -14,7 +14,7 @@ if settings.REDIS_URL:
     broker_transport_options = {
         "visibility_timeout": 300,
         "global_keyprefix": f"flux:{settings.HOME.name}:",
-        # A Redis that hangs must not hold the thread that wakes workers for long.
+        # A Redis that hangs must not block the thread that sends messages for long.
         "socket_timeout": 3,
         "socket_connect_timeout": 3,
     }
@@ -22,7 +22,7 @@ else:
     broker_url = f"{file_broker.SCHEME}://"
     broker_transport_options = {"folder": str(settings.HOME.queue), "polling_interval": 0.2}
 broker_connection_retry_on_startup = True
-broker_connection_max_retries = None  # a worker that gives up would end the instance
+broker_connection_max_retries = None  # no limit: a worker that gives up would end the instance
 
 task_queues = [Queue(name, Exchange(name), routing_key=name) for name in QUEUES]
 task_default_queue = FAST
@@ -30,7 +30,7 @@ task_routes = ["fluxsite.celery.route"]
 task_serializer = "json"
 accept_content = ["json"]
 task_ignore_result = True
-task_acks_late = False  # the job row is what survives; a lost message is made up for by the sweep
+task_acks_late = False  # the job row is durable; the sweep replaces lost messages
 worker_prefetch_multiplier = 1
 worker_hijack_root_logger = False
 worker_enable_remote_control = True  # `celery inspect registered|active|scheduled`
@@ -39,5 +39,5 @@ enable_utc = True
 timezone = "UTC"
 
 beat_schedule_filename = str(settings.HOME.run / "beat")
-# Beat only says that a minute is over; the rows of `ScheduleState` and `Job` say what is due.
+# Beat only sends a message each minute; the rows of `ScheduleState` and `Job` decide what is due.
 beat_schedule = {"sweep": {"task": "work.sweep", "schedule": 60.0, "options": {"expires": 50}}}

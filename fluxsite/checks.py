@@ -1,4 +1,4 @@
-"""System checks: what must hold before a door opens."""
+"""System checks of Flux Memory; a server process does not start while one of the errors stands."""
 
 from __future__ import annotations
 
@@ -11,28 +11,27 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django_otp.admin import OTPAdminSite
 
-from fluxcore import config
 from fluxcore.command_names import typed_command
 from fluxsite import env
 from fluxsite.databases import wal_is_safe
 
 
-@register(Tags.security, "doors")
+@register(Tags.security, "servers")
 def check_second_factor(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     if isinstance(admin.site, OTPAdminSite):
         return []
     return [
         Error(
-            "The admin site does not demand a second factor.",
+            "The admin site does not require a second factor.",
             hint="A theme or app has replaced admin.site. fluxsite.apps.FluxAdminConfig must be the only admin app.",
             id="flux.E001",
         )
     ]
 
 
-@register(Tags.security, "doors")
+@register(Tags.security, "servers")
 def check_secret_key(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    if settings.SECRET_KEY_IS_KEPT or settings.DOOR in ("shell", "stdio"):
+    if settings.SECRET_KEY_IS_KEPT or settings.SERVER_ROLE in ("shell", "stdio"):
         return []
     return [
         Error(
@@ -44,15 +43,14 @@ def check_secret_key(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 
 @register("configuration")
-def every_key_that_is_set_changes_something(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    said = [*settings.CONFIG_WARNINGS, *config.not_used_yet(settings.FLUX)]
+def check_unused_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     return [
-        *(Warning(f"{text.rstrip('.')}.", id="flux.W007") for text in said),
+        *(Warning(f"{text.rstrip('.')}.", id="flux.W007") for text in settings.CONFIG_WARNINGS),
         *(Warning(text, id="flux.W008") for text in env.unread()),
     ]
 
 
-@register(Tags.database, "doors")
+@register(Tags.database, "servers")
 def check_sqlite(app_configs: Any, databases: Any = None, **kwargs: Any) -> list[CheckMessage]:
     if connection.vendor != "sqlite" or not databases:
         return []
@@ -83,8 +81,8 @@ def check_sqlite(app_configs: Any, databases: Any = None, **kwargs: Any) -> list
 
 
 def refuse_failed_checks() -> None:
-    """Keep a door shut while one of the errors above stands. Servers, unlike commands, run no checks themselves."""
-    found = [message for message in run_checks(tags=["doors"], databases=["default"]) if message.is_serious()]
+    """Raise ImproperlyConfigured if a check fails. Called by servers, for which Django runs no checks itself."""
+    found = [message for message in run_checks(tags=["servers"], databases=["default"]) if message.is_serious()]
     connection.close()
     if found:
         raise ImproperlyConfigured(" ".join(f"({message.id}) {message.msg} {message.hint or ''}" for message in found))

@@ -1,4 +1,4 @@
-"""From DATABASE_URL to Django's DATABASES, with the reason beside each option."""
+"""Django's DATABASES from DATABASE_URL, with the reason for each option."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from fluxsite.env import EnvError
 
-# How long a writer waits for SQLite's lock before the caller is told 503 with Retry-After.
+# Seconds a writer waits for SQLite's lock before the answer is 503 with Retry-After.
 BUSY_SECONDS = 8
 
 
 def use_safe_sqlite() -> None:
-    """Put pysqlite3 in the place of the interpreter's sqlite3, before Django's back end imports it.
+    """Replace the interpreter's sqlite3 by pysqlite3, before Django's back end imports it.
 
-    The system library may carry the WAL-reset bug (3.7.0 to 3.51.2) that can corrupt a database
-    written by several processes. Where no pysqlite3 wheel exists, `checks.py` says so.
+    The system library may have the WAL-reset bug (3.7.0 to 3.51.2), which can corrupt a database
+    written by several processes. If there is no pysqlite3 wheel, `checks.py` warns.
     """
     try:
         import pysqlite3
@@ -38,22 +38,22 @@ def sqlite(path: Path, *, durability: str) -> dict[str, Any]:
     import sqlite3
 
     journal = "WAL" if wal_is_safe(sqlite3.sqlite_version_info[:3]) else "DELETE"
-    # FULL survives power loss; NORMAL only the death of a process. In DELETE mode always FULL.
+    # FULL survives power loss, NORMAL only the end of a process. In DELETE mode always FULL.
     synchronous = "NORMAL" if durability == "normal" and journal == "WAL" else "FULL"
     return {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": str(path),
         "CONN_MAX_AGE": None,
         "OPTIONS": {
-            # A transaction that reads first and writes later must upgrade its lock and may be told
-            # "locked" at once; taking the write lock at BEGIN makes it wait its turn instead.
+            # A transaction that reads first and writes later must upgrade its lock and may fail with
+            # "locked" at once; one that takes the write lock at BEGIN waits for it instead.
             "transaction_mode": "IMMEDIATE",
             "timeout": BUSY_SECONDS,
             "init_command": (
                 f"PRAGMA journal_mode={journal};"
                 f"PRAGMA synchronous={synchronous};"
                 f"PRAGMA busy_timeout={BUSY_SECONDS * 1000};"
-                "PRAGMA secure_delete=ON;"  # forgotten text must not linger in free pages
+                "PRAGMA secure_delete=ON;"  # purged text must not remain in free pages
                 "PRAGMA temp_store=MEMORY"
             ),
         },
@@ -68,7 +68,7 @@ def postgresql(url: str, *, durability: str) -> dict[str, Any]:
     except ValueError:
         # Without the reason: it may quote the URL, and the URL may hold a password.
         raise EnvError("DATABASE_URL cannot be read as postgresql://user:password@host:port/name.") from None
-    pool = query.pop("pool", "20")  # four processes stay below PostgreSQL's usual hundred
+    pool = query.pop("pool", "20")  # four processes stay below PostgreSQL's default of 100 connections
     if not (pool.isascii() and pool.isdecimal() and 1 <= int(pool) <= 1000):
         raise EnvError("DATABASE_URL: pool must be a whole number from 1 to 1000.")
     options: dict[str, Any] = {

@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-# Every variable of ours that a process of an instance or a client reads. A test compares it with the code.
+# All environment variables that processes of an instance or clients read. A test compares the list with the code.
 VARIABLES = frozenset(
     {
         "FLUX_ALLOWED_HOSTS",
@@ -34,20 +34,20 @@ VARIABLES = frozenset(
 )
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 MIN_SECRET_BYTES = 32
-MIN_SECRET_CHARACTERS = 10  # different ones: a short word said again and again is no secret
+MIN_SECRET_CHARACTERS = 10  # number of different characters: a repeated short word is easy to guess
 
 
 class EnvError(ValueError):
-    """An environment variable has a value we cannot use; the message names it."""
+    """An environment variable has an invalid value; the message names it."""
 
 
 def unread() -> list[str]:
-    """A warning for each variable that looks like one of ours and that nothing reads: most likely misspelt."""
+    """Warnings about variables that look like ours and are not read by anything, most likely misspelt."""
     from difflib import get_close_matches
 
     found = []
     for name in sorted(os.environ):
-        known = VARIABLES | {f"{one}_FILE" for one in VARIABLES}
+        known = VARIABLES | {f"{name}_FILE" for name in VARIABLES}
         if name.startswith("FLUX_") and not name.startswith("FLUX_TEST") and name not in known:
             close = get_close_matches(name, sorted(VARIABLES), n=1)
             hint = f" Did you mean {close[0]}?" if close else " Remove it."
@@ -75,7 +75,7 @@ def text(name: str, default: str | None = None) -> str | None:
 
 
 def secret(name: str) -> str | None:
-    """A key that nobody guesses: other secrets are sealed with it."""
+    """The value of NAME if it is hard to guess: other secrets are encrypted with it."""
     value = text(name)
     if value and (len(value.encode()) < MIN_SECRET_BYTES or len(set(value)) < MIN_SECRET_CHARACTERS):
         raise EnvError(
@@ -86,7 +86,7 @@ def secret(name: str) -> str | None:
 
 
 def switch(name: str, default: bool) -> bool:
-    """`on` or `off` and nothing else: a typo must not silently open or close a door."""
+    """Read a switch, `on` or `off`; anything else is an error, so that a typo cannot change a setting unnoticed."""
     value = text(name)
     if value is None or value == "":
         return default
@@ -115,7 +115,7 @@ def choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
 
 
 def url(name: str, *, schemes: tuple[str, ...]) -> str | None:
-    """An address that names its scheme; None if there is none. It may hold a password, so it is never quoted."""
+    """Read a URL with one of the schemes; None if it is not set. It may contain a password, so no error quotes it."""
     value = text(name)
     if not value:
         return None
@@ -125,12 +125,12 @@ def url(name: str, *, schemes: tuple[str, ...]) -> str | None:
 
 
 def names(name: str) -> list[str]:
-    """A comma-separated list."""
+    """Read a comma-separated list."""
     return [part.strip() for part in (text(name) or "").split(",") if part.strip()]
 
 
 def folder_outside(name: str, value: str | None, *, than: Path) -> Path | None:
-    """A folder that is not inside another one; None if none is named. It need not be there now."""
+    """A folder that must not be inside another one; None if none is named. It need not exist."""
     if not value:
         return None
     folder = Path(value).expanduser()

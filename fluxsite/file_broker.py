@@ -1,7 +1,7 @@
 """Celery's messages as files, for an instance without Redis.
 
-kombu has such a transport, but its files can be read while they are being written: the reader dies, and with it the
-worker. Here a message appears whole or not at all, and belongs to the one who renames it.
+kombu has such a transport, but its files can be read while they are being written, which ends the reader and with it
+the worker. Here messages appear atomically, and the process that renames one has it.
 """
 
 from __future__ import annotations
@@ -21,25 +21,27 @@ from fluxcore import clock, files
 log = logging.getLogger(__name__)
 
 SCHEME = "flux-files"
-CONTROL = "celery.pidbox"  # the exchanges of `celery inspect`, and of its answers, end with this
-# A folder that has changed less than this ago may change again without a new time stamp.
+CONTROL = "celery.pidbox"  # ending of the exchanges of `celery inspect` and of its answers
+# Resolution of time stamps: within it a folder may change again and keep its time stamp.
 SETTLED_NANOSECONDS = 100_000_000
 OLD_SECONDS = 3600.0
 
 
 class Channel(virtual.Channel):
-    do_restore = False  # a message that a dying worker had taken is made up for by the sweep
-    supports_fanout = True  # what `celery inspect` asks goes to every worker
+    do_restore = False  # the sweep replaces a message that a killed worker had taken
+    supports_fanout = True  # requests of `celery inspect` go to every worker
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         options: dict[str, Any] = self.connection.client.transport_options  # type: ignore[union-attr, assignment]
         self.folder = Path(options["folder"])
         self._path = os.fspath(self.folder)
-        self._empty: tuple[int, int] | None = None  # when the folder had last changed, and queues that were empty then
+        self._empty: tuple[int, int] | None = (
+            None  # the folder's time stamp and number of queues at which all queues were empty
+        )
 
     def _poll(self, cycle: Any, callback: Any, timeout: float | None = None) -> Any:
-        """A worker asks five times a second: while the folder has not changed, nothing is read."""
+        """Read the next message, if the folder has changed: workers poll five times a second."""
         try:
             seen = os.stat(self._path).st_mtime_ns, len(self._active_queues)  # noqa: PTH116  a Path is ten times slower
         except OSError:
@@ -55,7 +57,7 @@ class Channel(virtual.Channel):
 
     def _put(self, queue: str, message: dict[str, Any], **kwargs: Any) -> None:
         name = f"{clock.nanoseconds():020d}-{uuid.uuid4().hex}.{queue}"
-        # A message that a power failure takes away is made up for by the sweep, so nobody waits for the disk.
+        # The sweep finds the job rows of messages that a power failure loses, so the disk is not waited for.
         files.replace_file(self.folder / name, json.dumps(message), durable=False)
 
     def _get(self, queue: str, timeout: float | None = None) -> dict[str, Any]:
@@ -66,11 +68,11 @@ class Channel(virtual.Channel):
                 raw = taken.read_bytes()
                 taken.unlink()
             except OSError:
-                continue  # another worker was first, or it is no file of ours
+                continue  # another worker has taken it, or it is another file
             message = _loaded_from(raw)
             if isinstance(message, dict):
                 return message
-            # Left by a full disk or a power loss. The row it was about is found by the sweep.
+            # Incomplete after a full disk or a power loss. The sweep finds its job row.
             log.warning("a message that could not be read was dropped")
         raise Empty
 
@@ -78,13 +80,13 @@ class Channel(virtual.Channel):
         try:
             found = list(self.folder.iterdir())
         except FileNotFoundError:
-            # Somebody tidied up. An error here would end the worker.
+            # The folder was deleted. An error here would end the worker.
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             return []
         return sorted(path for path in found if path.name.endswith(f".{queue}") and not path.name.startswith("."))
 
     def _queue_bind(self, exchange: str, routing_key: str, pattern: str | None, queue: str) -> None:
-        """Only what `celery inspect` uses is bound across processes; every other queue is sent to by its name."""
+        """Store the binding of a queue of `celery inspect` in the folder. Other queues are addressed by name."""
         if exchange.endswith(CONTROL):
             bound = self.folder / f".bound-{exchange}-{queue}"
             files.replace_file(bound, json.dumps([routing_key, pattern, queue]), durable=False)
@@ -122,17 +124,17 @@ class Transport(virtual.Transport):
 
     def __init__(self, client: Any, **kwargs: Any) -> None:
         super().__init__(client, **kwargs)
-        self.state = self._bindings  # of the process: a new connection does not declare its queue again
+        self.state = self._bindings  # shared in the process, since new connections do not declare their queues again
 
     def driver_version(self) -> str:
         return "1"
 
 
 def drop_old(folder: Path) -> None:
-    """Messages of former workers: every one has expired, and the rows they were about are looked at anyway."""
-    before = clock.seconds() - OLD_SECONDS
+    """Delete messages of earlier workers. They have expired, and the sweep finds their job rows."""
+    oldest_kept = clock.seconds() - OLD_SECONDS
     for path in folder.iterdir():
-        if path.is_file() and path.stat().st_mtime < before:
+        if path.is_file() and path.stat().st_mtime < oldest_kept:
             path.unlink(missing_ok=True)
 
 

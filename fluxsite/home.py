@@ -1,4 +1,4 @@
-"""The data home of an instance: where it is, who may read it, which secrets live in it."""
+"""The data home of an instance: its path, its files and secrets, and their permissions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def random_text() -> str:
 
 @dataclass(frozen=True)
 class DataHome:
-    """Paths of one instance. Nothing is created by naming them."""
+    """Paths of one instance. Reading a path creates nothing."""
 
     name: str
     path: Path
@@ -47,7 +47,7 @@ class DataHome:
 
     @property
     def checkpoints(self) -> Path:
-        """Signed lines that say where the audit chains stood."""
+        """File of signed checkpoints of the audit chains."""
         return self.path / "checkpoints.jsonl"
 
     @property
@@ -56,22 +56,22 @@ class DataHome:
 
     @property
     def run(self) -> Path:
-        """Files that mean something only while the instance runs."""
+        """Folder of files that are used only while the instance runs."""
         return self.path / "run"
 
     @property
     def models(self) -> Path:
-        """What encoders build once from the weights of their packages. Can be deleted; it is built again."""
+        """Folder of model files built from the weights of encoder packages. Can be deleted; they are built again."""
         return self.path / "models"
 
     @property
     def arenas(self) -> Path:
-        """Indexes of spaces as arrays, shared by the processes. Can be deleted; they are built again."""
+        """Folder of the spaces' indexes, shared by the processes. Can be deleted; they are built again."""
         return self.path / "arenas"
 
     @property
     def blobs(self) -> Path:
-        """Contents by their digest, unless BLOBS_URL names another place."""
+        """Folder of contents by digest, unless BLOBS_URL names another place."""
         return self.path / "blobs"
 
     @property
@@ -87,14 +87,14 @@ class DataHome:
         return self.config.exists()
 
     def make(self) -> None:
-        """Create the folders, readable by the owner alone."""
+        """Create the folders, readable only by the owner."""
         inside = (self.keys, self.queue, self.run, self.models, self.arenas, self.backups, self.integrations)
         for folder in (self.path, *inside):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             folder.chmod(0o700)
 
     def secret(self, name: str) -> str | None:
-        """A key made on first start, or None while there is none."""
+        """The key of that name; None if it does not exist."""
         path = self.keys / name
         try:
             return path.read_text(encoding="ascii").strip() or None
@@ -104,25 +104,25 @@ class DataHome:
             raise HomeError(f"The key file {path} cannot be read. Restore it from a backup.") from None
 
     def make_secret(self, name: str, make: Callable[[], str] = random_text) -> str:
-        """The key of that name, made now if it does not exist. Safe against two makers at once."""
+        """The key of that name, created if it does not exist. Safe if two processes create it at the same time."""
         path = self.keys / name
         existing = self.secret(name)
         if existing is None:
-            files.create_file(path, make())  # of two makers at once one wins, and nobody reads half a key
+            files.create_file(path, make())  # atomic: of two processes one wins, and no partial key is read
             existing = self.secret(name)
         if existing is None:
             raise HomeError(f"The key file {path} is empty. Restore it from a backup or delete it to make a new one.")
         return existing
 
     def exposed_keys(self) -> list[Path]:
-        """Key files whose mode lets other users of the machine read them. Public keys are no secret."""
+        """Secret key files that other users of the machine can read."""
         if os.name != "posix" or not self.keys.is_dir():
             return []
         found = (path for path in sorted(self.keys.iterdir()) if "public" not in path.name and path.is_file())
         return [path for path in found if path.stat().st_mode & 0o077]
 
     def keep_secret(self, name: str, text: str) -> None:
-        """Put another text in the place of a key's, whole or not at all."""
+        """Replace a key atomically."""
         files.replace_file(self.keys / name, text)
 
 
@@ -136,7 +136,7 @@ def current_home() -> DataHome:
 
 
 def make_home(home: DataHome, *, mode: str = "caller_extracts") -> bool:
-    """Folders, keys and config.yaml. True if the instance is new."""
+    """Create folders, keys and config.yaml. True if the instance is new."""
     home.make()
     home.make_secret("secret_key")
     if home.initialised:

@@ -1,7 +1,7 @@
-"""One line format for all processes, JSON by switch, rotated; never memory text or tokens.
+"""Logging of all processes: one line per record, or JSON, with rotation; never with memory text or tokens.
 
-Nothing in the code passes content to a logger; the formatter is the second wall: it masks anything
-that looks like one of our tokens and keeps every record on one line.
+No code passes content to a logger. As a second protection the formatter masks anything that looks like one of our
+tokens and keeps every record on one line.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TOKEN = re.compile(r"flux_[A-Za-z0-9]{8}_[A-Za-z0-9_-]{20,}")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
-# Django names the path of a request it refuses; that of an enrolment is a secret.
+# Django logs the path of a request it refuses; the path of an enrolment link is secret.
 _LINK = re.compile(r"/enrol/[^\s/?#]+")
 
 
@@ -33,7 +33,7 @@ def one_line(text: str) -> str:
 
 
 class QuietFormatter(logging.Formatter):
-    """Says which error arose and where; not the error's own text, which may quote a memory."""
+    """Formatter that logs an exception's class and place, not its text, which may quote a memory."""
 
     def formatException(self, ei: Any) -> str:
         frames = [f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(ei[2])]
@@ -41,7 +41,7 @@ class QuietFormatter(logging.Formatter):
 
 
 class LineFormatter(QuietFormatter):
-    """`2026-11-16T04:30:00.123Z INFO memory.api [request id] message`"""
+    """Formatter of lines like `2026-11-16T04:30:00.123Z INFO memory.api [request id] message`."""
 
     def format(self, record: logging.LogRecord) -> str:
         message = record.getMessage()
@@ -69,7 +69,7 @@ def _moment(record: logging.LogRecord) -> str:
 
 
 class PrivateFileHandler(logging.handlers.WatchedFileHandler):
-    """The log of an instance is for its owner's eyes, whoever's process opens it first."""
+    """Handler that creates the log file readable only by its owner."""
 
     def _open(self) -> Any:
         return open(
@@ -85,8 +85,8 @@ def configuration(*, file: Path | None, as_json: bool, level: str) -> dict[str, 
     handlers: dict[str, dict[str, Any]] = {"stderr": {"class": "logging.StreamHandler", "formatter": "flux"}}
     if file is not None:
         handlers["file"] = {
-            # Several processes write one file: the watched handler appends and re-opens it after
-            # `rotate` moved it away, where a rotating handler per process would lose lines.
+            # Several processes write one file. The watched handler reopens it after `rotate`;
+            # a rotating handler in each process would lose lines.
             "class": "fluxsite.logs.PrivateFileHandler",
             "filename": str(file),
             "formatter": "flux",
@@ -101,7 +101,7 @@ def configuration(*, file: Path | None, as_json: bool, level: str) -> dict[str, 
         "root": {"handlers": ["file"] if file is not None else ["stderr"], "level": level},
         "loggers": {
             "django.request": {"level": "ERROR"},
-            # What the servers say of themselves matters when something is wrong, not at every start and message.
+            # Messages of the server libraries are of interest only as warnings.
             "uvicorn": {"level": "WARNING"},
             "celery": {"level": "WARNING"},
             "kombu": {"level": "ERROR"},
@@ -111,7 +111,7 @@ def configuration(*, file: Path | None, as_json: bool, level: str) -> dict[str, 
 
 
 def rotate(file: Path, *, max_bytes: int = 20 * 1024 * 1024, keep: int = 5) -> bool:
-    """Move a grown log aside as flux.log.1 … flux.log.N; called once a minute by the sweep."""
+    """Rotate a log that has reached `max_bytes` to flux.log.1 … flux.log.N; called once a minute by the sweep."""
     try:
         if file.stat().st_size < max_bytes:
             return False

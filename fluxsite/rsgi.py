@@ -1,6 +1,6 @@
-"""The REST server's application: waits for a request's body, then hands the request to Django in a thread.
+"""RSGI application of the REST server: reads a request's body, then runs Django in a thread.
 
-A body that comes slowly waits in the event loop, where it keeps no thread from other callers.
+A slow body is read in the event loop, so it occupies no thread.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from django.conf import settings
 from django.db import close_old_connections
 from django.urls import get_resolver
 
-from fluxsite.wsgi import application as rest_application  # sets Django up, which the next ones need
+from fluxsite.wsgi import application as rest_application  # sets Django up, as the following imports need
 
 # isort: split
 from accounts import tokens
 from accounts.principals import Principal
-from fluxcore import config, incoming_bodies, spooled
+from fluxcore import body_file, config, incoming_bodies
+from fluxcore.body_file import SpooledBody
 from fluxcore.errors import (
     BadRequest,
     BodyTooSlow,
@@ -35,7 +36,6 @@ from fluxcore.errors import (
     StorageUnavailable,
     Unauthenticated,
 )
-from fluxcore.spooled import SpooledBody
 from fluxcore.writes import limit_messages
 from fluxsite.run import threads
 from memory.api.errors import as_flux_error
@@ -43,12 +43,12 @@ from memory.api.file_answers import FileAnswer, folder
 from memory.api.middleware import REFUSAL
 from memory.embedding import active_encoder
 
-# A body up to this size is taken from anybody who sends it at once; for a larger one the token comes first.
+# Bodies up to this size are read before authentication; for a larger one the token is checked first.
 UNKNOWN_BYTES = 64 * 1024
-# Of a stream of events: granian keeps what a caller does not read, and one that ends is taken up with Last-Event-ID.
+# Maximum bytes of a stream of events: Granian buffers what a caller does not read. Clients resume with Last-Event-ID.
 STREAM_BYTES = 1024 * 1024
-TEMPORARY_SECONDS = 30.0  # a file that was made for one answer keeps its name for this long
-QUIET_SECONDS = 2.0  # who sends nothing more of a refused body for this long is done
+TEMPORARY_SECONDS = 30.0  # time after which a file made for one answer is deleted
+QUIET_SECONDS = 2.0  # reading the rest of a refused body ends after so long without data
 
 _BASE = {
     "SCRIPT_NAME": "",
@@ -65,14 +65,14 @@ Application = Callable[[Any, Any], Awaitable[None]]
 
 
 def served() -> Application:
-    """For a process that listens: its encoder loads in the background, so that the first recall finds it."""
+    """The application for a server process; loads the encoder in the background, for the first recall."""
     threads.set_switch_interval()
     active_encoder.load_soon()
     return bridge(rest_application)
 
 
 def bridge(application: Any) -> Application:
-    """A WSGI application of Django's for granian's RSGI interface."""
+    """RSGI application for granian around Django's WSGI application."""
     pool = ThreadPoolExecutor(threads.THREADS, "rest")
     waiting = incoming_bodies.IncompleteBodies()
     streams = Streams(pool, waiting)
@@ -92,7 +92,7 @@ def bridge(application: Any) -> Application:
             except (BodyTooSlow, RateLimited, BadRequest) as error:
                 refusal = error
             except Unauthenticated:
-                pass  # Django says so, as it does to everybody else
+                pass  # Django sends the refusal, as for any other request
         await loop.run_in_executor(pool, _answer, application, scope, protocol, body or b"", refusal, loop)
         if body is None and refusal is None:
             await _linger(_chunks(protocol))
@@ -101,12 +101,12 @@ def bridge(application: Any) -> Application:
 
 
 class Streams:
-    """Requests of calls that take their body as a file: token and rights, then the body, then a thread for the view."""
+    """Runs calls that take a body as a file: checks token and rights, reads the body, then runs the view."""
 
     def __init__(self, pool: ThreadPoolExecutor, waiting: incoming_bodies.IncompleteBodies) -> None:
         self._pool, self._waiting = pool, waiting
         self._disk = ThreadPoolExecutor(2, "bodies")
-        patterns = get_resolver().url_patterns  # loads the framework in its own order, which the next line relies on
+        patterns = get_resolver().url_patterns  # imports REST framework in the order that the next line needs
         from memory.api.streaming import StreamedRoutes
 
         self._routes = StreamedRoutes(patterns)
@@ -123,10 +123,10 @@ class Streams:
             body = await self._body(loop, scope.headers, chunks, size, token, most)
             unread = False
         except Unauthenticated:
-            pass  # Django says so, as it does to everybody else
+            pass  # Django sends the refusal, as for any other request
         except (BodyTooSlow, BadRequest, DiskFull, StorageUnavailable) as error:
-            refusal, unread = error, False  # while it was read
-        except Exception as error:  # Django tells it as it does any other
+            refusal, unread = error, False  # while the body was read
+        except Exception as error:
             refusal = as_flux_error(error)
         try:
             await loop.run_in_executor(self._pool, _answer, application, scope, protocol, b"", refusal, loop, body)
@@ -140,21 +140,25 @@ class Streams:
         self, loop: Any, headers: Any, chunks: Any, size: int | None, token: int | None, most: int
     ) -> SpooledBody:
         if size is None:
-            # Of a body in chunks granian does not tell whether it came to its end or the line broke.
+            # For a chunked body granian does not tell its end from a broken connection.
             raise LengthRequired if "transfer-encoding" in headers else BadRequest("Content-Length is not a number.")
         if size > most:
             key = "MAX_FILE_BYTES" if most == config.current().MAX_FILE_BYTES else None
             raise limit_messages.too_large("A body", limit=most, raised_by=key)
         try:
             with self._waiting.place(token):
-                body = await spooled.spool_incoming(chunks, folder(), most, self._disk)
+                body = await body_file.spool_incoming(chunks, folder(), most, self._disk)
         except (RuntimeError, OSError) as error:
             if isinstance(error, FluxError):
                 raise
             if isinstance(error, OSError):
                 full = error.errno == errno.ENOSPC
-                raise (DiskFull() if full else StorageUnavailable("The body could not be kept. Try again.")) from None
-            raise BadRequest("The body was not sent to its end.") from None  # granian: the connection ended
+                raise (
+                    DiskFull() if full else StorageUnavailable("The body could not be written to disk. Try again.")
+                ) from None
+            raise BadRequest(
+                "The body was not sent completely."
+            ) from None  # raised by granian when the connection ends
         if body.size != size:
             body.remove()
             raise BadRequest("The body is not as long as its Content-Length says.")
@@ -162,7 +166,7 @@ class Streams:
 
 
 def _size(headers: Any) -> int | None:
-    """Bytes of the body to come; None if that is not said, or not in a number that Django would take."""
+    """Content-Length of the request; None if it is missing or not a number that Django accepts."""
     if "transfer-encoding" in headers:
         return None
     length = headers.get("content-length") or "0"
@@ -177,7 +181,7 @@ async def _body(
     headers: Any,
     size: int,
 ) -> bytes:
-    """The whole body. One that is large or late needs a valid token, and has a deadline."""
+    """Read the whole body. A large or slow one requires a valid token, and has a deadline."""
 
     async def token() -> int | None:
         return await loop.run_in_executor(pool, _token, headers)
@@ -188,18 +192,18 @@ async def _body(
         return await waiting.whole(asyncio.ensure_future(protocol()), token, incoming_bodies.body_seconds(size))
     except FluxError:
         raise
-    except RuntimeError:  # granian's word for a connection that ended
+    except RuntimeError:  # raised by granian when the connection ends
         raise BadRequest("The body was not sent completely.") from None
 
 
 def _token(headers: Any) -> int | None:
-    """The token's number in the database. Raises Unauthenticated."""
+    """Primary key of the request's token. Raises Unauthenticated."""
     with _connection():
         return _principal(headers).token
 
 
 def _admitted(headers: Any, admit: Callable[[Principal], int]) -> tuple[int | None, int]:
-    """The token's number, and how many bytes its principal may send there; or the refusal."""
+    """Primary key of the token and maximum bytes of the body, or the refusal of its principal."""
     with _connection():
         who = _principal(headers)
         return who.token, admit(who)
@@ -226,18 +230,18 @@ def _answer(
     body: bytes,
     refusal: FluxError | None,
     loop: asyncio.AbstractEventLoop,
-    kept: SpooledBody | None = None,
+    spooled_body: SpooledBody | None = None,
 ) -> None:
-    """Let Django answer, in a thread of its own."""
+    """Run Django and send its answer; called in a thread."""
     head: list[Any] = []
 
     def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> None:
-        # Granian would otherwise name itself and its version.
+        # An empty Server header, since granian would otherwise send its name and version.
         head.extend((int(status[:3]), [*headers, ("Server", "")]))
 
     environment = _environment(scope, body, refusal)
-    if kept is not None:
-        environment[spooled.IN_REQUEST] = kept
+    if spooled_body is not None:
+        environment[body_file.IN_REQUEST] = spooled_body
     response = application(environment, start)
     try:
         if not response.streaming:
@@ -254,13 +258,13 @@ def _answer(
 def _send_file(
     response: FileAnswer, head: list[Any], scope: Any, protocol: Any, loop: asyncio.AbstractEventLoop
 ) -> None:
-    """By granian itself, which reads as fast as the caller does. A stream of chunks it would keep in memory."""
+    """Let granian send a file, as fast as the caller reads; chunks of a stream would be buffered in memory."""
     if scope.method == "HEAD" or response.start == response.stop:
         protocol.response_empty(*head)
     else:
         protocol.response_file_range(*head, str(response.path), response.start, response.stop)
     if response.temporary:
-        # Granian opens it when this call has ended, and needs its name until then.
+        # Granian opens the file only after this call has returned.
         response.temporary = False
         loop.call_soon_threadsafe(loop.call_later, TEMPORARY_SECONDS, response.path.unlink, True)
 
@@ -276,14 +280,14 @@ def _stream(response: Any, transport: Any, loop: asyncio.AbstractEventLoop, most
         try:
             asyncio.run_coroutine_threadsafe(send(chunk), loop).result()
         except RuntimeError:
-            return  # the caller is gone
+            return  # the caller has disconnected
         size += len(chunk)
         if most is not None and size > most:
             return
 
 
 def _environment(scope: Any, body: bytes, refusal: FluxError | None) -> dict[str, Any]:
-    """The request as WSGI has it. Of headers that are given twice both values are there, with a comma between."""
+    """WSGI environment of the request. Values of a repeated header are joined by a comma."""
     headers = scope.headers
     server, _, port = scope.server.rpartition(":")
     found = {
@@ -301,24 +305,24 @@ def _environment(scope: Any, body: bytes, refusal: FluxError | None) -> dict[str
     names = headers.keys()
     for name in names:
         key = name.upper().replace("-", "_")
-        # A value beyond ASCII is not handed out and becomes an empty one.
+        # Granian does not pass on a value beyond ASCII; it becomes an empty one.
         value = ",".join(headers.get_all(name))
         found[key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{key}"] = value
     if refusal is not None:
         found[REFUSAL] = refusal
-    elif "\ufffd" in scope.path:  # bytes that are no UTF-8 arrive as this character, all alike
-        found[REFUSAL] = NotFound("The address is not valid UTF-8.")
+    elif "\ufffd" in scope.path:  # invalid UTF-8 arrives as this character
+        found[REFUSAL] = NotFound("The path is not valid UTF-8.")
     return found
 
 
 async def _chunks(protocol: Any) -> AsyncIterator[bytes]:
-    """A body as it comes in. Granian hands it out to one loop only, so a second one goes on with this."""
+    """Chunks of a body. Granian allows one iteration only, so a later reader continues this generator."""
     async for chunk in protocol:
         yield chunk
 
 
 async def _linger(chunks: AsyncIterator[bytes]) -> None:
-    """Discard what the caller still sends, within bounds: closed at once, it would not get to read the answer."""
+    """Read and discard the rest of a body, within limits, so that the caller can read the answer."""
     loop, size = asyncio.get_running_loop(), 0
     until = loop.time() + incoming_bodies.LINGER_SECONDS
     try:

@@ -10,14 +10,16 @@ from fluxsite.run import parent_watch
 
 
 def rest(host: str, port: int, processes: int) -> None:
-    """REST on granian: bodies are read in its event loop, requests answered in threads; persistent connections."""
+    """Run the REST server on granian: bodies are read in its event loop, requests answered in threads."""
     from granian import Granian
     from granian.constants import HTTPModes, Interfaces
     from granian.http import HTTP1Settings
     from granian.log import LogLevels
 
     if os.environ.get("FLUX_LEASH"):
-        os.environ["FLUX_LEASH"] = str(os.getpid())  # granian's workers follow granian, which follows the supervisor
+        os.environ["FLUX_LEASH"] = str(
+            os.getpid()
+        )  # granian's workers end with granian, which ends with the supervisor
     logging = _granian_logging()
     from fluxcore import config
 
@@ -27,13 +29,13 @@ def rest(host: str, port: int, processes: int) -> None:
         address=host,
         port=port,
         interface=Interfaces.RSGI,
-        http=HTTPModes.http1,  # HTTP/2 in clear would go around the header limits below
+        http=HTTPModes.http1,  # unencrypted HTTP/2 would bypass the header limits below
         websockets=False,
         workers=processes,
         backlog=1024,
         backpressure=config.current().MAX_CONNECTIONS,
         workers_kill_timeout=2,
-        log_level=LogLevels.error,  # its start-up lines say nothing that the supervisor does not
+        log_level=LogLevels.error,  # its start-up messages repeat those of the supervisor
         log_dictconfig=logging,
         http1_settings=HTTP1Settings(
             header_read_timeout=int(config.current().REQUEST_SECONDS * 1000), max_buffer_size=64 * 1024
@@ -42,7 +44,7 @@ def rest(host: str, port: int, processes: int) -> None:
 
 
 def _granian_logging() -> dict[str, object]:
-    """Granian's own lines go where ours go, in our format."""
+    """Logging settings for granian: its messages go to our log, in our format."""
     os.environ["FLUX_DOOR"] = "rest"
     from django.conf import settings
 
@@ -50,11 +52,11 @@ def _granian_logging() -> dict[str, object]:
 
 
 def people(host: str, port: int, mcp_host: str, mcp_port: int) -> None:
-    """The people's and the MCP door on uvicorn: one process, two sockets."""
+    """Run the dashboard server and the MCP server on uvicorn: one process, two ports."""
     import uvicorn
 
     os.environ["FLUX_MCP_PORT"] = str(mcp_port)
-    # Imported here and not by uvicorn inside its event loop: setting up Django asks the database.
+    # Imported here and not by uvicorn in its event loop: setting up Django queries the database.
     from fluxsite.asgi import application
     from fluxsite.run.http_connections import BoundedProtocol
 
@@ -67,8 +69,8 @@ def people(host: str, port: int, mcp_host: str, mcp_port: int) -> None:
             server_header=False,
             proxy_headers=False,
             lifespan="on",
-            ws_max_size=4096,  # the live feed speaks and does not listen
-            ws_per_message_deflate=False,  # 300 kB a socket, for messages that hardly shrink
+            ws_max_size=4096,  # bytes; the live feed takes no messages
+            ws_per_message_deflate=False,  # compression would need 300 kB per socket for small gains
             timeout_graceful_shutdown=2,
             timeout_keep_alive=75,
         )
@@ -78,19 +80,19 @@ def people(host: str, port: int, mcp_host: str, mcp_port: int) -> None:
 
 def listening(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    door = socket.socket(family, socket.SOCK_STREAM)
-    door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if hasattr(socket, "SO_REUSEPORT"):
-        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # the supervisor holds the port for us
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # the supervisor has reserved the port
     if hasattr(socket, "TCP_USER_TIMEOUT"):
-        # Who takes nothing for ten seconds is cut off, also when we have hung up and only the rest is to be sent.
-        door.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 10_000)
-    door.bind((host, port))
-    return door
+        # A peer that reads nothing for 10 s is disconnected, also while a closed connection's last data is sent.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 10_000)
+    listener.bind((host, port))
+    return listener
 
 
 def worker(*queues: str) -> None:
-    """A Celery worker for these queues, or for all: runs job rows."""
+    """Run a Celery worker for these queues, or for all."""
     from fluxsite.run import gc_pause
 
     gc_pause.pause_gc()
@@ -102,15 +104,15 @@ def worker(*queues: str) -> None:
 
     unknown = set(queues) - set(QUEUES)
     if unknown:
-        raise SystemExit(f"unknown queue {min(unknown)!r}; these are: {', '.join(QUEUES)}")
+        raise SystemExit(f"unknown queue {min(unknown)!r}; allowed: {', '.join(QUEUES)}")
     process.start(queues or QUEUES)
 
 
 def _allow_open_files() -> None:
-    """As many as MAX_CONNECTIONS needs besides databases and logs; many systems begin at 1,024."""
+    """Raise the limit of open files to what MAX_CONNECTIONS needs; many systems allow only 1,024."""
     try:
         import resource
-    except ImportError:  # Windows, which has no such limit
+    except ImportError:  # Windows has no such limit
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < 8192:

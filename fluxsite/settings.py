@@ -1,4 +1,4 @@
-"""Settings of every process of an instance. One file; what differs by door is decided by FLUX_DOOR."""
+"""Django settings of every process of an instance; FLUX_DOOR is the role of the process."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ databases.use_safe_sqlite()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 HOME = current_home()
-# Which door this process serves: `rest` (agents), `people` (admin, dashboard, MCP), `stdio` (MCP of one local agent),
-# `shell` (commands, worker).
-DOOR = env.choice("FLUX_DOOR", "shell", ("rest", "people", "stdio", "shell"))
+# Role of this process: `rest` (REST server), `people` (dashboard and MCP server), `stdio` (MCP of one local agent),
+# `shell` (commands and worker). The variable keeps its old name.
+SERVER_ROLE = env.choice("FLUX_DOOR", "shell", ("rest", "people", "stdio", "shell"))
 
 CONFIG_PROBLEM: str | None = None
 CONFIG_WARNINGS: tuple[str, ...] = ()
@@ -25,14 +25,14 @@ try:
     _config = flux_config.read_file(HOME.config)
     FLUX, CONFIG_WARNINGS = _config.config, _config.warnings
 except flux_config.ConfigError as error:
-    if DOOR not in ("shell", "stdio"):
+    if SERVER_ROLE not in ("shell", "stdio"):
         raise
-    # An operator must be able to look at and stop an instance whose file was broken after its start.
+    # Commands must be able to show and stop an instance whose config.yaml was broken after its start.
     FLUX, CONFIG_PROBLEM = flux_config.Config(), str(error)
 
 # Secrets -------------------------------------------------------------------------------------------
-# The key file is made by flux_init or flux_start. Before that a process gets a random key that dies
-# with it: enough for checks and migrations, refused by the doors (fluxsite/checks.py).
+# flux_init and flux_start create the key file. Before that a process has a random key, which is enough
+# for checks and migrations; servers refuse to start with it (fluxsite/checks.py).
 _secret = env.secret("FLUX_SECRET_KEY") or HOME.secret("secret_key")
 SECRET_KEY = _secret or secrets.token_urlsafe(48)
 SECRET_KEY_IS_KEPT = _secret is not None
@@ -41,14 +41,14 @@ SECRET_KEY_IS_KEPT = _secret is not None
 DEBUG = False
 HTTPS = env.switch("FLUX_HTTPS", False)
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *env.names("FLUX_ALLOWED_HOSTS")]
-# `.example.com` means a domain and everything below it, which Django writes `*.example.com` here.
+# `.example.com` means a domain and its subdomains, which Django writes `*.example.com` here.
 CSRF_TRUSTED_ORIGINS = [
     f"https://{'*' if name.startswith('.') else ''}{name}" for name in env.names("FLUX_ALLOWED_HOSTS") if HTTPS
 ]
 
 if HTTPS:
     SECURE_SSL_REDIRECT = True
-    SECURE_REDIRECT_EXEMPT = [r"^health$"]  # asked by the supervisor and by containers, which speak plain HTTP
+    SECURE_REDIRECT_EXEMPT = [r"^health$"]  # requested by the supervisor and by containers over plain HTTP
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SECURE_HSTS_SECONDS = 31536000
     SECURE_HSTS_INCLUDE_SUBDOMAINS = True
@@ -58,26 +58,28 @@ if HTTPS:
     SILENCED_SYSTEM_CHECKS: list[str] = []
 else:
     SILENCED_SYSTEM_CHECKS = [
-        "security.W004",  # HSTS: there is no TLS on loopback to be strict about
+        "security.W004",  # HSTS: loopback has no TLS
         "security.W008",  # SSL redirect: nothing to redirect to
         "security.W012",  # secure session cookie: would never be sent over plain loopback HTTP
         "security.W016",  # secure CSRF cookie: the same
     ]
-# Instances on one machine share its cookies, whatever their ports. Browsers keep a `__Host-` cookie only if
-# it came over HTTPS from this very host, so that no neighbouring name can plant one.
+# Instances on one machine share cookies, whatever their ports, so the name of the instance is in the cookie's.
+# Browsers accept a `__Host-` cookie only over HTTPS from this host, so no other host can set it.
 _COOKIE = f"{'__Host-' if HTTPS else ''}flux_{HOME.name}"
 SESSION_COOKIE_NAME = f"{_COOKIE}_session"
 CSRF_COOKIE_NAME = f"{_COOKIE}_csrf"
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
-MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"  # no cookie of its own
+MESSAGE_STORAGE = (
+    "django.contrib.messages.storage.session.SessionStorage"  # in the session, so that messages need no cookie
+)
 X_FRAME_OPTIONS = "DENY"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 
-# The house -----------------------------------------------------------------------------------------
+# Applications -------------------------------------------------------------------------------------
 INSTALLED_APPS = [
-    "dashboard",  # first: its templates stand in for those of Django's administration
+    "dashboard",  # first, so that its templates replace those of Django's admin
     "fluxsite.apps.FluxAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -85,7 +87,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django_otp",
-    "django_otp.plugins.otp_totp",  # only for its table, from which accounts.0003 moves keys that stood in clear
+    "django_otp.plugins.otp_totp",  # only for its table, from which accounts.0003 moves unencrypted keys
     "channels",
     "fluxsite.site_app.FluxSiteConfig",
     "fluxcore",
@@ -100,12 +102,12 @@ INSTALLED_APPS = [
     "mcp_bridge",
 ]
 
-if DOOR == "rest":
-    # The other doors have no use for them, and their system checks cost every start most of a second.
+if SERVER_ROLE == "rest":
+    # Other processes do not use them, and their system checks would add most of a second to every start.
     INSTALLED_APPS += ["rest_framework", "drf_spectacular", "drf_spectacular_sidecar"]
 
-if DOOR == "stdio":
-    # A process that lives and dies with a client's window starts without what only people's pages need.
+if SERVER_ROLE == "stdio":
+    # A process started by a client should start fast, so it leaves out what only the dashboard needs.
     _for_people = {
         "dashboard",
         "fluxsite.apps.FluxAdminConfig",
@@ -115,7 +117,7 @@ if DOOR == "stdio":
     }
     INSTALLED_APPS = [app for app in INSTALLED_APPS if app not in _for_people]
 
-# Agents carry a token, no cookie: sessions, CSRF and messages have no business on their door.
+# Agents send a token and no cookie, so the REST server has no sessions, CSRF or messages.
 _REST_MIDDLEWARE = ["memory.api.middleware.RestMiddleware"]
 _PEOPLE_MIDDLEWARE = [
     "dashboard.middleware.DashboardMiddleware",
@@ -129,11 +131,11 @@ _PEOPLE_MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
-MIDDLEWARE = _REST_MIDDLEWARE if DOOR == "rest" else _PEOPLE_MIDDLEWARE
-ROOT_URLCONF = "memory.api.urls" if DOOR == "rest" else "dashboard.urls"
+MIDDLEWARE = _REST_MIDDLEWARE if SERVER_ROLE == "rest" else _PEOPLE_MIDDLEWARE
+ROOT_URLCONF = "memory.api.urls" if SERVER_ROLE == "rest" else "dashboard.urls"
 WSGI_APPLICATION = "fluxsite.wsgi.application"
 ASGI_APPLICATION = "fluxsite.asgi.application"
-APPEND_SLASH = DOOR != "rest"
+APPEND_SLASH = SERVER_ROLE != "rest"
 
 TEMPLATES: list[dict[str, Any]] = [
     {
@@ -153,12 +155,12 @@ TEMPLATES: list[dict[str, Any]] = [
 DURABILITY = env.choice("FLUX_DURABILITY", "full", ("full", "normal"))
 DATABASES = {"default": databases.database(env.text("DATABASE_URL"), default=HOME.database, durability=DURABILITY)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-# `thread` gathers concurrent writers into one commit; `inline` runs a write in the caller's own thread,
-# for tests, commands and workers, which have nobody to share a commit with.
-BOOTH = env.choice("FLUX_BOOTH", "inline" if DOOR == "shell" else "thread", ("thread", "inline"))
+# `thread` collects concurrent writes into one commit; `inline` commits in the caller's thread, for tests,
+# commands and workers, which write one at a time.
+BOOTH = env.choice("FLUX_BOOTH", "inline" if SERVER_ROLE == "shell" else "thread", ("thread", "inline"))
 
-# Meaning -------------------------------------------------------------------------------------------
-# In the place of EMBEDDING_MODEL_NAME of config.yaml: containers share one file and may differ in this.
+# Encoder -------------------------------------------------------------------------------------------
+# Overrides EMBEDDING_MODEL_NAME of config.yaml, for containers that share the file.
 _encoders = flux_config.FIELDS["EMBEDDING_MODEL_NAME"].metadata["allowed"]
 ENCODER = env.choice("FLUX_ENCODER", FLUX.EMBEDDING_MODEL_NAME, _encoders)
 
@@ -173,7 +175,7 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "sign-in"
 SESSION_ENGINE = "accounts.signin.sessions"
 SESSION_COOKIE_AGE = 12 * 60 * 60
-# A second place for the signed checkpoints of the audit chains, best on another machine's disk.
+# Second folder for the signed checkpoints of the audit chains, best on another machine's disk.
 CHECKPOINTS = env.folder_outside("FLUX_CHECKPOINTS", env.text("FLUX_CHECKPOINTS"), than=HOME.path)
 
 # REST ----------------------------------------------------------------------------------------------
@@ -190,7 +192,7 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "Flux Memory",
     "VERSION": VERSION,
-    "DESCRIPTION": "Memory for AI agents. Every call but /health and /readyz carries a bearer token.",
+    "DESCRIPTION": "Memory for AI agents. Every call but /health and /readyz requires a bearer token.",
     "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": [],
@@ -202,17 +204,17 @@ SPECTACULAR_SETTINGS = {
     "PREPROCESSING_HOOKS": ["memory.api.schema.only_versioned_paths"],
     "POSTPROCESSING_HOOKS": ["memory.api.schema.add_common_answers"],
 }
-# Bodies are read and bounded by memory/api/parsers.py; Django's own limit stays as the outer wall.
+# memory/api/parsers.py limits bodies; Django's limit is a second protection.
 MAX_BODY_BYTES = env.number("FLUX_MAX_BODY_BYTES", 8 * 1024 * 1024, low=1024, high=256 * 1024 * 1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
 
-# Work and live feed --------------------------------------------------------------------------------
+# Jobs and live feed --------------------------------------------------------------------------------
 REDIS_URL = env.url("REDIS_URL", schemes=("redis", "rediss", "unix"))
 CHANNEL_LAYERS = {
     "default": (
         {
             "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-            # Instances on one Redis are told apart by name.
+            # Instances that share a Redis have different prefixes.
             "CONFIG": {"hosts": [REDIS_URL], "prefix": f"flux:{HOME.name}:live:"},
         }
         if REDIS_URL
@@ -220,7 +222,7 @@ CHANNEL_LAYERS = {
     )
 }
 
-# Bounds of one process: sockets of the live feed in all, and of one agent or person.
+# Maximum WebSockets of the live feed per process: in total, and per agent or person.
 LIVE_SOCKETS = env.number("FLUX_LIVE_SOCKETS", 256, low=1, high=10_000)
 LIVE_SOCKETS_EACH = env.number("FLUX_LIVE_SOCKETS_EACH", 8, low=1, high=1000)
 

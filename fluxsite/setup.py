@@ -1,4 +1,4 @@
-"""First initialisation and upgrades: from an empty folder, or an older database, to one the doors can serve."""
+"""Initialisation and upgrade of an instance: migrations, the first space, agent and token."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ FIRST_AGENT = "assistant"
 
 @dataclass(frozen=True)
 class Upgrade:
-    """What `bring_up_to_date` did."""
+    """Result of `bring_up_to_date`."""
 
     applied: list[str]
     backup: Path | None
 
 
 def bring_up_to_date(home: DataHome) -> Upgrade:
-    """Apply missing migrations, after a backup if there is anything to lose; refuse a newer database by name."""
+    """Apply missing migrations, after a backup of an existing database; refuse a database of a newer release."""
     executor = MigrationExecutor(connection)
     applied = set(executor.loader.applied_migrations)
     unknown = sorted(f"{app}.{name}" for app, name in applied - set(executor.loader.disk_migrations))
     if unknown:
         raise Conflict(
-            f"This database was written by a newer release: it has {', '.join(unknown)}, which this code does not "
-            "know. Start that release, or restore a backup made by this one: "
+            f"This database was written by a newer release: it has {', '.join(unknown)}, which this release does "
+            "not have. Start that release, or restore a backup made by this one: "
             f"{typed_command('flux_backup restore FILE')}."
         )
     plan = _plan(executor)
@@ -51,7 +51,7 @@ def bring_up_to_date(home: DataHome) -> Upgrade:
 
 
 def pending_migrations() -> list[str]:
-    """Migrations this code has and the database does not."""
+    """Migrations of this release that the database does not have."""
     return _plan(MigrationExecutor(connection))
 
 
@@ -60,7 +60,7 @@ def _plan(executor: MigrationExecutor) -> list[str]:
 
 
 def create_first_agent() -> None:
-    """The agent of a new instance, for whoever starts it by name; nothing if the instance already has agents."""
+    """Create the first space and agent of a new instance; nothing if the instance has agents."""
     operator = shell()
     if Agent.objects.exists():
         return
@@ -76,7 +76,7 @@ def create_first_agent() -> None:
 
 
 def mint_first_token() -> str | None:
-    """The first agent's token; None if somebody has made agents or tokens before."""
+    """Mint the first agent's token; None if there were other agents or tokens before."""
     create_first_agent()
     operator = shell()
     others = Agent.objects.exclude(space__name=FIRST_SPACE, name=FIRST_AGENT)
@@ -94,7 +94,7 @@ def mint_first_token() -> str | None:
 
 
 def find_example_agent() -> Agent | None:
-    """The agent of the printed example: the first one, or else the oldest that may act."""
+    """Agent for the printed example: the first one, else the oldest active one."""
     active = Agent.objects.select_related("space").filter(active=True).order_by("id")
     return active.filter(space__name=FIRST_SPACE, name=FIRST_AGENT).first() or active.first()
 

@@ -1,4 +1,4 @@
-"""The site's own app: its checks, and its log that is turned over. It loads nothing of people's pages."""
+"""App configuration of the site: system checks and log rotation. It imports nothing of the dashboard."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class FluxSiteConfig(AppConfig):
         from fluxsite import logs
         from fluxsite.run import gc_pause
 
-        if settings.DOOR != "stdio":
+        if settings.SERVER_ROLE != "stdio":
             from fluxsite import checks  # noqa: F401  importing registers the system checks
 
         def rotate_log() -> bool:

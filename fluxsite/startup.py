@@ -1,4 +1,4 @@
-"""Runs a management command, turning unusable settings into one clear line instead of a traceback."""
+"""Entry point of management commands; invalid settings are reported in one line instead of a traceback."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ EX_CONFIG = 78
 
 
 def choose_instance(arguments: list[str]) -> None:
-    """Take --name before settings are read: the settings belong to the instance it names."""
+    """Apply --name before settings are read, because they belong to the named instance."""
     for position, argument in enumerate(arguments):
         if argument == "--name" and position + 1 < len(arguments):
             os.environ["FLUX_NAME"] = arguments[position + 1]
@@ -18,7 +18,7 @@ def choose_instance(arguments: list[str]) -> None:
 
 
 def rerun_command() -> list[str]:
-    """How a command runs this program again: as manage.py if it was that, else as the installed package."""
+    """Command line that runs this program again: manage.py if it was started so, else the installed package."""
     return [sys.executable, sys.argv[0]] if sys.argv[0].endswith("manage.py") else [sys.executable, "-m", "flux"]
 
 
@@ -32,16 +32,16 @@ def execute(arguments: list[str]) -> None:
     from fluxsite.home import HomeError, current_home, make_home
 
     if arguments[1:2] and arguments[1].startswith("flux_"):
-        os.umask(0o077)  # whatever a command is the first to create in the data home is the owner's alone
+        os.umask(0o077)  # new files in the data home are readable only by their owner
     try:
         if arguments[1:2] == ["flux_start"] and not {"--help", "-h", "--once"} & set(arguments):
-            # Before settings are read: they belong to the key and configuration of this home.
+            # Before settings are read, which need this data home's key and configuration.
             try:
                 make_home(current_home())
             except OSError as error:
                 raise HomeError(f"The data home {current_home().path} cannot be created: {error.strerror}.") from None
             if not {"--quiet", "--json"} & set(arguments):
-                # Loading Django takes a second or two, and a person waits.
+                # Loading Django takes a second or two.
                 sys.stderr.write(f"Starting Flux Memory (instance {current_home().name}) ...\n")
                 sys.stderr.flush()
         from django.core.management import execute_from_command_line

@@ -1,7 +1,7 @@
 """The worker process: a Celery worker for some or all queues, with beat, which runs job rows.
 
-The row decides what is due. A task runs the rows of its kind for a few seconds and then sends itself another message,
-so that no kind keeps the threads from the others. Work of the queues `heavy` and `slow` leaves one thread to `fast`.
+The rows decide what is due. A task runs the rows of its kind for a few seconds and then sends itself another message,
+so that no kind occupies the threads for long. Jobs of the queues `heavy` and `slow` leave one thread to `fast`.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from django.db import connection
 
 from fluxcore import clock
 from fluxcore.config import ConfigError
-from fluxcore.work import ending, jobs, kinds, sweep, wakeup, worker
+from fluxcore.work import jobs, kinds, shutdown, sweep, wakeup, worker
 from fluxcore.work.kinds import FAST, QUEUES, JobKind
 from fluxsite import announcements, celery, file_broker
 
 log = logging.getLogger(__name__)
 
 THREADS = 3
-AT_A_TIME_SECONDS = 5.0  # of one kind's rows, before other kinds have their turn
-AHEAD = timedelta(seconds=55)  # a row that is due later is the next sweep's business
-AWAY = 1.25  # minutes without a sweep, after which the broker counts as away
+AT_A_TIME_SECONDS = 5.0  # time for one kind's rows before other kinds run
+AHEAD = timedelta(seconds=55)  # rows that are due later are left to the next sweep
+AWAY = 1.25  # minutes without a sweep after which the broker counts as unavailable
 
 
-class Places:
-    """Threads that work of the queues `heavy` and `slow` may have; a kind that finds none is woken when one is free."""
+class ThreadSlots:
+    """Limits the threads of the queues `heavy` and `slow`; a kind that gets no slot is woken when one is free."""
 
-    def __init__(self, places: int) -> None:
+    def __init__(self, slots: int) -> None:
         self._lock = threading.Lock()
-        self._free = places
+        self._free = slots
         self._waiting: set[str] = set()
 
     @contextmanager
@@ -61,15 +61,15 @@ class Places:
                 wakeup.wake(*waiting)
 
 
-_places = Places(THREADS - 1)
-_sent_for: dict[str, float] = {}  # kind -> monotonic time of the message this process has sent ahead
+_slots = ThreadSlots(THREADS - 1)
+_sent_for: dict[str, float] = {}  # kind -> monotonic time for which this process has sent a delayed message
 
 
 def runner(kind: JobKind) -> Callable[[], None]:
-    """The body of a kind's task."""
+    """Body of the task of a kind."""
 
     def run() -> None:
-        with _places.taken_by(kind) as taken:
+        with _slots.taken_by(kind) as taken:
             if taken:
                 worker.drain(kind.stored, seconds=AT_A_TIME_SECONDS)
         if taken:
@@ -80,13 +80,13 @@ def runner(kind: JobKind) -> Callable[[], None]:
 
 
 def sweep_and_wake() -> None:
-    """Once a minute: housekeeping, what recurs, and messages for rows whose own were lost."""
+    """Run housekeeping and the schedule, and send messages for rows that are due; called once a minute."""
     sweep.sweep()
     wake_when_due()
 
 
 def wake_when_due(stored: Collection[str] | None = None) -> None:
-    """Rows that wait for their next try, or have a dead worker's lease, come due soon: send a message for then."""
+    """Send delayed messages for rows that are due soon: retries, and rows of an ended worker."""
     now = clock.now()
     for name, due in jobs.next_due(AHEAD, stored).items():
         kind = kinds.find(name)
@@ -97,18 +97,18 @@ def wake_when_due(stored: Collection[str] | None = None) -> None:
             wakeup.wake(kind.name)
         elif not time.monotonic() < _sent_for.get(kind.name, 0.0) <= time.monotonic() + seconds + 0.5:
             _sent_for[kind.name] = time.monotonic() + seconds
-            _send_ahead(kind, seconds)
+            _send_delayed(kind, seconds)
 
 
-def _send_ahead(kind: JobKind, seconds: float) -> None:
+def _send_delayed(kind: JobKind, seconds: float) -> None:
     try:
         celery.send(kind.name, countdown=seconds)
     except Exception as error:
-        log.warning("no message could be sent ahead for %s: %s", kind.name, type(error).__name__)
+        log.warning("no delayed message could be sent for %s: %s", kind.name, type(error).__name__)
 
 
 def sweep_without_the_broker(queues: Collection[str]) -> None:
-    """Beat sends its message through the broker. While that is away the worker looks by itself."""
+    """Run the sweep in this process while the broker, through which beat sends its message, is unavailable."""
     minute = float(celery.app.conf.beat_schedule["sweep"]["schedule"])
     own = [name for kind in kinds.every_kind(queues) for name in kind.stored]
     while True:
@@ -119,18 +119,18 @@ def sweep_without_the_broker(queues: Collection[str]) -> None:
 
 
 def end_soon() -> None:
-    """Finish the running jobs and end; Celery itself may take seconds to notice that it should."""
+    """Finish the running jobs and end the process; Celery itself may take seconds to react."""
     threading.Thread(target=_end, name="ending", daemon=True).start()
 
 
 def _end() -> None:
-    ending.finish_and_begin_no_more()
+    shutdown.finish_running_jobs()
     logging.shutdown()
     os._exit(0)
 
 
 def start(queues: Collection[str] = QUEUES) -> None:
-    """Run until the process is told to end."""
+    """Run the worker until the process is ended."""
     from celery.beat import EmbeddedService
     from celery.platforms import SecurityWarning  # type: ignore[attr-defined]  # missing from its stubs
 
@@ -142,16 +142,16 @@ def start(queues: Collection[str] = QUEUES) -> None:
     announcements.from_a_thread()
     settings.HOME.queue.mkdir(parents=True, exist_ok=True, mode=0o700)
     file_broker.drop_old(settings.HOME.queue)
-    # The very first start builds what the encoder needs from its weights: not while a job waits for it.
+    # On the very first start the encoder builds its model files; begin before a job needs them.
     active_encoder.load_soon()
-    wake_when_due()  # whatever was waiting while nobody worked
-    # Celery warns root about pickled tasks; ours are names in JSON.
+    wake_when_due()  # rows that became due while no worker ran
+    # Celery warns root about pickled tasks; ours are JSON with names only.
     warnings.filterwarnings("ignore", message="You're running the worker with superuser", category=SecurityWarning)
     threading.Thread(target=sweep_without_the_broker, args=[queues], name="sweep", daemon=True).start()
-    if FAST in queues:  # where the sweep runs
-        # Celery's own --beat is a process, which a killed worker would leave behind.
-        EmbeddedService(celery.app, thread=True).start()  # type: ignore[union-attr]  # a thread, as asked
-    # Its own command line would load a terminal's worth of libraries, and Django's checks whose outcome it drops.
+    if FAST in queues:  # the queue of the sweep
+        # Celery's --beat is a process, which would survive a killed worker.
+        EmbeddedService(celery.app, thread=True).start()  # type: ignore[union-attr]  # a thread, because of thread=True
+    # Not by Celery's command line, which loads terminal libraries and runs Django's checks without using their result.
     os.environ.update(CELERY_SKIP_CHECKS="yes")
     work = celery.app.Worker(
         hostname=f"{'-'.join(queues)}@{socket.gethostname()}",

@@ -1,4 +1,4 @@
-"""The REST door's application."""
+"""WSGI application of the REST server."""
 
 from __future__ import annotations
 
@@ -21,5 +21,6 @@ from fluxsite.run import parent_watch  # noqa: E402
 
 checks.refuse_failed_checks()
 wakeup.use(celery.wake)
+celery.prepare_to_send()
 announcements.from_a_thread()
 parent_watch.exit_with_parent()

@@ -1,7 +1,7 @@
-"""Check of a tool's arguments against the schema it publishes, before anything of it runs.
+"""Check of a tool's arguments against its published schema, before the tool runs.
 
-It knows the words of `mcp_bridge/schemas.py` and no others, and says what is wrong as the verbs do: the field, then
-what is allowed. A JSON schema library would take a tenth of a second of every local process's start to import.
+It supports the keywords of `mcp_bridge/schemas.py` and no others. Its errors name the field, then what is allowed, as
+those of the verbs do. Importing a JSON schema library would add 0.1 s to the start of every local process.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _KINDS = {
 
 
 def check(schema: Mapping[str, Any], value: Any, name: str, *, unchecked: Iterable[str] = ()) -> None:
-    """Refuse what the schema does not allow. Elements of lists named in `unchecked` are left to the verb."""
+    """Refuse a value that the schema does not allow. The verb checks the elements of lists named in `unchecked`."""
     _check_kind(schema, value, name)
     if isinstance(value, str):
         _check_length(value, name, schema.get("maxLength"))
     elif isinstance(value, list):
         _check_length(value, name, schema.get("maxItems"))
         if name not in unchecked:
-            for index, one in enumerate(value):
-                check(schema.get("items", {}), one, f"{name}[{index}]")
+            for index, element in enumerate(value):
+                check(schema.get("items", {}), element, f"{name}[{index}]")
     elif isinstance(value, dict) and "properties" in schema:
         _check_fields(schema, value, name)
 
@@ -38,7 +38,7 @@ def check(schema: Mapping[str, Any], value: Any, name: str, *, unchecked: Iterab
 def _check_kind(schema: Mapping[str, Any], value: Any, name: str) -> None:
     allowed = schema.get("enum")
     if allowed is not None and value not in allowed:
-        raise Invalid(f"{name} is one of {', '.join(map(str, allowed))}.", field=name)
+        raise Invalid(f"{name} must be one of {', '.join(map(str, allowed))}.", field=name)
     kind = schema.get("type")
     if kind is None:
         return
@@ -46,7 +46,7 @@ def _check_kind(schema: Mapping[str, Any], value: Any, name: str) -> None:
     low, high = schema.get("minimum"), schema.get("maximum")
     fits = isinstance(value, python) and (kind == "boolean" or not isinstance(value, bool))
     if not fits or (low is not None and value < low) or (high is not None and value > high):
-        raise Invalid(f"{name} is {words}{_range(low, high)}.", field=name)
+        raise Invalid(f"{name} must be {words}{_range(low, high)}.", field=name)
 
 
 def _range(low: float | None, high: float | None) -> str:
@@ -58,7 +58,7 @@ def _range(low: float | None, high: float | None) -> str:
 def _check_length(value: str | list[Any], name: str, most: int | None) -> None:
     if most is not None and len(value) > most:
         what = "characters" if isinstance(value, str) else "elements"
-        raise Invalid(f"{name} has at most {most} {what}.", field=name, limit=most)
+        raise Invalid(f"{name} must have at most {most} {what}.", field=name, limit=most)
 
 
 def _check_fields(schema: Mapping[str, Any], value: Mapping[str, Any], name: str) -> None:
@@ -69,6 +69,6 @@ def _check_fields(schema: Mapping[str, Any], value: Mapping[str, Any], name: str
     for field in schema.get("required", ()):
         if field not in value:
             raise Invalid(f"{name} needs the field {field!r}.", field=name)
-    for field, one in value.items():
+    for field, content in value.items():
         if field in known:
-            check(known[field], one, f"{name}.{field}")
+            check(known[field], content, f"{name}.{field}")

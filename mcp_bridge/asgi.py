@@ -1,4 +1,4 @@
-"""The MCP door's frame: what answers on its port before any tool does."""
+"""ASGI application of the MCP server: routes `/mcp` and `/health`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mcp_bridge.origin_check import HEADERS, hostile_request_error
 
 
 async def mcp_app(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    """`/mcp` for agents, `/health` for supervisors; every other address is not here. Sockets: `mcp_bridge/live.py`."""
+    """Answer `/mcp` for agents and `/health` for supervisors; others get 404. WebSockets: `mcp_bridge/live.py`."""
     refusal = hostile_request_error(scope)
     if refusal is None and scope["path"] == "/mcp":
         await http.serve(scope, receive, send)
@@ -24,7 +24,7 @@ async def mcp_app(scope: dict[str, Any], receive: Any, send: Any) -> None:
         if scope["path"] in oauth_metadata.ADDRESSES:
             await _answer(send, 200, oauth_metadata.metadata(scope))
             return
-    refusal = refusal or NotFound("There is no such address on this server.")
+    refusal = refusal or NotFound("No such address on this server.")
     await _answer(send, refusal.status, {**refusal.body(), "request_id": secrets.token_hex(8)})
 
 

@@ -1,4 +1,4 @@
-"""Declared calls as MCP tools: schemas, hints and what runs them follow from the declaration."""
+"""Declared calls as MCP tools: their schemas, hints and handlers follow from the declaration."""
 
 from __future__ import annotations
 
@@ -7,30 +7,32 @@ from typing import Any
 from accounts.calls import asked_by, handler
 from accounts.principals import Principal
 from flux.calls import registry, schema
-from flux.calls.base import Offer, Write, answer_of, offers
+from flux.calls.base import CallAtPlace, Write, answer_of, calls_at_places
 from flux.calls.rules import MAX_VERSION
 from fluxcore.errors import Invalid
 from mcp_bridge.registry import Tool
 from mcp_bridge.schemas import Schema, text
 
 _OPTIONS = schema.LABELS_OF_WRITES
-_MAIN = "main"  # the board that is meant where none is named
-# The words that `mcp_bridge/arguments.py` checks. A model pays for every further one, and the verb checks the rest.
+_MAIN = "main"  # the board used if none is named
+# Schema keywords that `mcp_bridge/arguments.py` checks. Others only cost tokens, and the verb checks the rest.
 _WORDS = ("type", "description", "enum", "maxLength", "minimum", "maximum", "maxItems", "format")
 
 
 def tools(group: str) -> tuple[Tool, ...]:
     """The tools of a group, in the order the calls are declared in."""
     return tuple(
-        _tool(offer) for offer in offers(registry.calls(group)) if offer.group == group and offer.tool is not None
+        _tool(offer)
+        for offer in calls_at_places(registry.calls(group))
+        if offer.group == group and offer.tool is not None
     )
 
 
-def _tool(offer: Offer) -> Tool:
+def _tool(offer: CallAtPlace) -> Tool:
     call = offer.call
     known = {name: _short(shape) for name, shape in schema.properties(call).items()}
     own = {name: shape for name, shape in known.items() if name not in (*_OPTIONS, "place")}
-    place = {offer.at.field: text(offer.at.says)} if offer.at else {}
+    place = {offer.place.field: text(offer.place.says)} if offer.place else {}
     options = {name: known[name] for name in _OPTIONS if name in known}
     answer = _short(schema.answer_schema(answer_of(call)), closed=True)
     return Tool(
@@ -39,9 +41,9 @@ def _tool(offer: Offer) -> Tool:
         offer.says,
         lambda principal, given: handler(call)(principal, **_given(offer, principal, given)),
         takes={**own, **place, **options},
-        # Of any JSON null is a value; whether it was given, the verb sees.
+        # A field of any JSON type may be null; the verb sees whether it was given.
         required=tuple(name for name in schema.required(call) if name in own and "type" in own[name]),
-        gives={name: one for name, one in answer.items() if name != "type"},
+        gives={name: keyword for name, keyword in answer.items() if name != "type"},
         needs=offer.needs,
         asks=lambda principal, given: asked_by(call)(principal, _fields(offer, principal, given)),
         reads=call.reads,
@@ -50,15 +52,15 @@ def _tool(offer: Offer) -> Tool:
     )
 
 
-def _fields(offer: Offer, principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
-    """As the call has them; a caller that names no place means its own memory, or the main board."""
-    at = offer.at
+def _fields(offer: CallAtPlace, principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
+    """Fields of the call. Without a place, the caller's own memory or the main board is meant."""
+    at = offer.place
     if at is None:
         return given
     return offer.fields_of_call({at.field: principal.name if at.field == "agent" else _MAIN, **given})
 
 
-def _given(offer: Offer, principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
+def _given(offer: CallAtPlace, principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
     found = _fields(offer, principal, given)
     if not issubclass(offer.call, Write):
         return found
@@ -69,14 +71,14 @@ def _given(offer: Offer, principal: Principal, given: dict[str, Any]) -> dict[st
 
 
 def _short(shape: Schema, *, closed: bool = False) -> Schema:
-    """A schema in few words. Null is left out of what is taken: leaving an argument out says the same."""
+    """A schema reduced to the checked keywords. Null is left out of it: an argument can be left out instead."""
     found = {word: shape[word] for word in _WORDS if word in shape}
     if not closed and "type" in found:
         found["type"] = schema.kind(shape)
-        found |= {"enum": [one for one in shape["enum"] if one is not None]} if "enum" in shape else {}
+        found |= {"enum": [value for value in shape["enum"] if value is not None]} if "enum" in shape else {}
     for bound in ("minimum", "maximum"):
         if abs(found.get(bound, 0)) == MAX_VERSION:
-            del found[bound]  # no caller comes near
+            del found[bound]  # far beyond what callers send
     if "exclusiveMinimum" in shape:
         found["minimum"] = shape["exclusiveMinimum"]
     if "items" in shape:
@@ -84,7 +86,9 @@ def _short(shape: Schema, *, closed: bool = False) -> Schema:
     if isinstance(shape.get("additionalProperties"), dict):
         found["additionalProperties"] = _short(shape["additionalProperties"], closed=closed)
     if "properties" in shape:
-        found["properties"] = {name: _short(one, closed=closed) for name, one in shape["properties"].items()}
+        found["properties"] = {
+            name: _short(property_shape, closed=closed) for name, property_shape in shape["properties"].items()
+        }
         found |= {"required": shape["required"]} if shape.get("required") else {}
         found["additionalProperties"] = False
     return found

@@ -1,4 +1,4 @@
-"""Answers made short: a model pays for every word it reads, so fields that say nothing are left out."""
+"""Shortening of answers for models, which pay by token: fields with default values are left out, texts cut."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import orjson
 
 from fluxcore.errors import Invalid
 
-# Of JSON in UTF-8. English has about four; other scripts have fewer, and too short is better than too long.
+# Bytes of UTF-8 JSON per token. English has about four, other scripts fewer; too short is better than too long.
 BYTES_PER_TOKEN = 3
 USUAL_TOKENS, FEWEST_TOKENS, MOST_TOKENS = 1500, 100, 50_000
-LEAST_LEFT = 160  # bytes: a grain that would be cut to less than this is left out
+LEAST_LEFT = 160  # bytes; a grain that would be cut to less is left out
 CUT = "…"
 
-# Fields of a grain, with what they say when they say nothing.
+# Fields of a grain with their default values; a field with its default is left out.
 _SILENT: dict[str, Any] = {
     "status": "active",
     "time": None,
@@ -31,7 +31,7 @@ _SILENT: dict[str, Any] = {
 
 
 def text_budget(given: Any) -> int:
-    """Bytes for the texts of an answer, from the tokens a caller wants to spend."""
+    """Bytes for the texts of an answer, from the caller's maximum number of tokens."""
     if given is None:
         given = USUAL_TOKENS
     if type(given) is not int or not FEWEST_TOKENS <= given <= MOST_TOKENS:
@@ -40,7 +40,7 @@ def text_budget(given: Any) -> int:
 
 
 def compact_grain(full: dict[str, Any]) -> dict[str, Any]:
-    """What a model needs of a grain: its text, where it comes from, and whatever is out of the ordinary."""
+    """Fields of a grain for a model: its text, its provenance, and those that differ from their defaults."""
     found = {"id": full["id"], "content": full["content"], "provenance": full["provenance"]}
     if "score" in full:
         found["score"] = full["score"]
@@ -50,31 +50,31 @@ def compact_grain(full: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def fit_grains(grains: Iterable[dict[str, Any]], room: int) -> tuple[list[dict[str, Any]], int]:
-    """As many grains as there is room for, the first ones whole if possible, and how many were left out.
+def fit_grains(grains: Iterable[dict[str, Any]], budget: int) -> tuple[list[dict[str, Any]], int]:
+    """The grains that fit into so many bytes, uncut if possible, and the number of those left out.
 
-    A long text takes at most half of what is left while others follow it, and says that it was cut.
+    Unless it is the last grain, a text is cut to half of the bytes left, and marked as cut.
     """
-    waiting = [(one, len(orjson.dumps(one))) for one in grains]
-    if sum(size for _, size in waiting) <= room:
-        return [one for one, _ in waiting], 0
+    waiting = [(grain, len(orjson.dumps(grain))) for grain in grains]
+    if sum(size for _, size in waiting) <= budget:
+        return [grain for grain, _ in waiting], 0
     kept: list[dict[str, Any]] = []
-    for place, (one, size) in enumerate(waiting):
-        share = room if place == len(waiting) - 1 else max(room // 2, LEAST_LEFT)
+    for place, (grain, size) in enumerate(waiting):
+        share = budget if place == len(waiting) - 1 else max(budget // 2, LEAST_LEFT)
         if size > share:
-            frame = size - len(orjson.dumps(one["content"]))
-            if min(share, room) - frame < LEAST_LEFT and kept:
+            frame = size - len(orjson.dumps(grain["content"]))
+            if min(share, budget) - frame < LEAST_LEFT and kept:
                 return kept, len(waiting) - len(kept)
-            one = {**one, "content": shorten_text(one["content"], max(LEAST_LEFT, share - frame)), "cut": True}
-            size = len(orjson.dumps(one))
-        kept.append(one)
-        room -= size
+            grain = {**grain, "content": shorten_text(grain["content"], max(LEAST_LEFT, share - frame)), "cut": True}
+            size = len(orjson.dumps(grain))
+        kept.append(grain)
+        budget -= size
     return kept, 0
 
 
-def shorten_text(text: str, room: int) -> str:
-    """The beginning of a text in so many bytes of UTF-8."""
+def shorten_text(text: str, budget: int) -> str:
+    """The beginning of a text, in at most so many bytes of UTF-8."""
     raw = text.encode()
-    if len(raw) <= room:
+    if len(raw) <= budget:
         return text
-    return raw[: max(room - len(CUT.encode()), 0)].decode(errors="ignore").rstrip() + CUT
+    return raw[: max(budget - len(CUT.encode()), 0)].decode(errors="ignore").rstrip() + CUT

@@ -1,6 +1,6 @@
-"""Where `manage.py flux_mcp` and `flux mcp` begin: `main(["flux_mcp", ...])`, before Django or anything else is loaded.
+"""Entry point of `manage.py flux_mcp` and `flux mcp`, called before Django or anything else is loaded.
 
-With FLUX_URL and FLUX_TOKEN it is a thin client of a running server (`mcp_bridge.proxy`) and never loads Django.
+With FLUX_URL and FLUX_TOKEN it is a proxy of a running server (`mcp_bridge.proxy`) and never loads Django.
 Otherwise it serves the instance of this machine: through the instance's running server if there is one
 (`mcp_bridge.relay`, without Django too), or by itself (`mcp_bridge.stdio`). `python -m mcp_bridge.entry` is the same.
 """
@@ -21,9 +21,9 @@ EX_CONFIG = 78
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """What the command takes, however it is started."""
+    """Options of the command, however it is started."""
     parser.add_argument("--space", default="main", help="the agent's space (default main)")
-    parser.add_argument("--agent", default="assistant", help="who calls (default assistant)")
+    parser.add_argument("--agent", default="assistant", help="the agent (default assistant)")
     parser.add_argument(
         "--ceiling", default="user_stated", help="the highest provenance the agent may claim (default user_stated)"
     )
@@ -35,7 +35,7 @@ def instance_options(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Serve until the client hangs up. The command's own name may stand first."""
+    """Serve until the client disconnects. The first argument may be the command's own name."""
     arguments = arguments[1:] if arguments[:1] == ["flux_mcp"] else arguments
     parser = argparse.ArgumentParser("flux_mcp", allow_abbrev=False)
     instance_options(parser)
@@ -58,7 +58,7 @@ def main(arguments: list[str]) -> None:
 
 
 def serve(space: str, agent: str, ceiling: str, left: UnservedInput | None = None) -> None:
-    """Load the SDK and answer in this process, until the client hangs up."""
+    """Load the SDK and answer in this process until the client disconnects."""
     from fluxsite.run import gc_pause
     from mcp_bridge import sdk
 
@@ -71,7 +71,7 @@ def serve(space: str, agent: str, ceiling: str, left: UnservedInput | None = Non
 
 
 def set_up(given: argparse.Namespace) -> None:
-    """Django, with no more of it than a local agent needs."""
+    """Set up Django for the server role `stdio`, which loads only what a local agent needs."""
     if given.name:
         os.environ["FLUX_NAME"] = given.name
     os.environ["FLUX_DOOR"] = "stdio"

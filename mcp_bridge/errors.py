@@ -1,4 +1,4 @@
-"""A refusal as a model reads it: the stable code, what is wrong, and what to do next."""
+"""Errors as text for models: the stable code, what is wrong, and what to do next."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from fluxcore.errors import FluxError
 
 log = logging.getLogger(__name__)
 
-ERROR_META_KEY = "flux-memory/error"  # where programs find code and details: `_meta` of the answer
-# The next step in terms of MCP, where the message speaks of REST.
+ERROR_META_KEY = "flux-memory/error"  # key in `_meta` of the answer, where programs find code and details
+# Advice in terms of MCP, for errors whose message is written for REST.
 NEXT_STEPS = {
     "feedback_due": "Rate them with flux_feedback (flux_pending_feedback lists them), then recall again.",
     "unauthenticated": "The token is no longer valid. Ask the user for a new one.",
@@ -28,7 +28,7 @@ NEXT_STEPS = {
 
 
 def as_flux_error(error: BaseException) -> FluxError:
-    """Ours as they are, a database's by its words, the rest logged as internal."""
+    """The FluxError for any exception: our own or of a database; any other is logged as internal."""
     translated = translate(error)
     if isinstance(translated, FluxError):
         return translated
@@ -37,7 +37,7 @@ def as_flux_error(error: BaseException) -> FluxError:
 
 
 def error_text(refusal: FluxError) -> str:
-    """`code: message next step`, and the details on a line of their own."""
+    """Text of an error: `code: message advice`, and the details on a second line."""
     parts = [f"{refusal.code}: {refusal.message}"]
     if refusal.retry_after is not None:
         parts.append(f"Wait {retry_seconds(refusal)} s.")
@@ -48,7 +48,7 @@ def error_text(refusal: FluxError) -> str:
 
 
 def error_meta(refusal: FluxError) -> dict[str, Any]:
-    """For programs: the refusal as REST's body has it, and how many seconds to wait where waiting helps."""
+    """`_meta` of an error for programs: the body that REST would send, and the seconds to wait, if any."""
     body = orjson.loads(orjson.dumps(refusal.body(), default=str))
     return {
         ERROR_META_KEY: body,
@@ -57,5 +57,5 @@ def error_meta(refusal: FluxError) -> dict[str, Any]:
 
 
 def retry_seconds(refusal: FluxError) -> int:
-    """Whole seconds, as REST's Retry-After has them."""
+    """Seconds to wait as a whole number, as in REST's Retry-After."""
     return max(1, math.ceil(refusal.retry_after or 0))

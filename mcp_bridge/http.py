@@ -1,7 +1,7 @@
 """MCP over streamable HTTP: `/mcp`, both protocol revisions, a bearer token with every message.
 
-Each message stands for itself: no session is kept in memory for either revision, so any process can answer it, and
-who has lost a token or a capability is refused with the next one.
+It is stateless for either revision: any process can answer any message, and a caller that lost its token or a
+capability is refused with the next one.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ from fluxcore.fair_queue import FairShares
 from fluxcore.writes import limit_messages
 from mcp_bridge import errors, oauth_metadata
 from mcp_bridge.origin_check import HEADERS
-from mcp_bridge.threads import in_threads
+from mcp_bridge.threads import run_in_threads
 
 log = logging.getLogger(__name__)
 
 Scope = dict[str, Any]
-AT_ONCE = 64  # calls that wait for the database or their turn at once; the booths bound what runs
+AT_ONCE = 64  # concurrent calls, most of them waiting for the database; the booths limit how many run
 PRINCIPAL = "flux.principal"
 _STOPPING = "The server is stopping. Nothing was done; try again in a moment."
 _CUT_OFF = (
     "The server stopped before it could answer, so the call may or may not have been carried out. "
     "Repeat it with the same idempotency key to be sure."
 )
-_UNAUTHORISED, _REFUSED = -32001, -32003  # of JSON-RPC's range for servers
+_UNAUTHORISED, _REFUSED = -32001, -32003  # from JSON-RPC's range of error codes for servers
 
-_aside = in_threads(ThreadPoolExecutor(AT_ONCE, "mcp"))
+_run_in_thread = run_in_threads(ThreadPoolExecutor(AT_ONCE, "mcp"))
 _shares = FairShares(AT_ONCE)
 _incomplete = incoming_bodies.IncompleteBodies()
 
 
 class _SessionManager:
-    """The SDK's session manager, loaded once: with the process, so that the first message waits for nothing."""
+    """The SDK's session manager, loaded at the start of the process, so that the first message does not wait."""
 
     def __init__(self) -> None:
         self.manager: Any = None
@@ -72,14 +72,14 @@ class _SessionManager:
         return self.manager
 
     async def _hold(self, ready: asyncio.Future[Any]) -> None:
-        """The SDK opens and closes its manager in one and the same task."""
+        """Run the manager in a task of its own: the SDK requires it to be opened and closed by the same task."""
         try:
-            made = await asyncio.to_thread(_made)
+            manager = await asyncio.to_thread(_build_manager)
         except BaseException as error:
             ready.set_exception(error)
             return
-        async with made.run():
-            ready.set_result(made)
+        async with manager.run():
+            ready.set_result(manager)
             await self._end.wait()
 
     async def close(self) -> None:
@@ -88,7 +88,7 @@ class _SessionManager:
             await self._task
 
 
-def _made() -> Any:
+def _build_manager() -> Any:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
     from mcp_bridge import registry, server
@@ -99,37 +99,37 @@ def _made() -> Any:
         registry.load_group(name)
 
     def who(ctx: server.Context) -> Principal:
-        found: Principal = ctx.request.scope[PRINCIPAL]  # type: ignore[union-attr]  # every message came over HTTP
+        found: Principal = ctx.request.scope[PRINCIPAL]  # type: ignore[union-attr]  # every message is an HTTP request
         return found
 
-    # Hosts and origins are judged by this door, for all its addresses alike.
+    # Hosts and origins are checked by mcp_bridge/asgi.py, for all its addresses.
     return StreamableHTTPSessionManager(
-        server.build_server(who, _aside, lambda ctx: who(ctx).ceiling),
+        server.build_server(who, _run_in_thread, lambda ctx: who(ctx).ceiling),
         json_response=True,
         stateless=True,
         max_request_body_size=settings.MAX_BODY_BYTES,
     )
 
 
-_line: _SessionManager | None = None
+_manager: _SessionManager | None = None
 
 
 async def open_sessions() -> None:
-    """With the process, before it listens: the first call is answered as quickly as any."""
-    global _line
-    _line = _SessionManager()
-    await _line.open()
+    """Load the session manager, before the process listens."""
+    global _manager
+    _manager = _SessionManager()
+    await _manager.open()
 
 
 async def close_sessions() -> None:
-    """With the process."""
-    if _line is not None:
-        await _line.close()
+    """Close the session manager, at the end of the process."""
+    if _manager is not None:
+        await _manager.close()
 
 
 async def serve(scope: Scope, receive: Any, send: Any) -> None:
-    """One message: who sends it, whether they may, and the answer."""
-    global _line
+    """Answer one message: authenticate, read it, check the capability, hand it to the SDK."""
+    global _manager
     started, status, answering = time.perf_counter(), 500, False
 
     async def watched(message: dict[str, Any]) -> None:
@@ -146,27 +146,27 @@ async def serve(scope: Scope, receive: Any, send: Any) -> None:
         if scope["method"] != "POST":
             raise MethodNotAllowed("Send messages with POST: this server has no streams and no sessions.")
         headers = dict(scope["headers"])
-        principal = await _aside(_authenticated, headers, scope)
+        principal = await _run_in_thread(_authenticated, headers, scope)
         body = await _incomplete.whole(asyncio.ensure_future(_read(headers, receive)), partial(_number, principal))
         if not _shares.take(principal.space, principal.actor):
-            raise Busy("Too many calls of this agent or its space at the same time. Try again.", retry_after=1)
+            raise Busy("Too many calls of this agent or its space at the same time. Try again in 1 s.", retry_after=1)
         caller = (principal.space, principal.actor)
         message = _peeked(body)
         number = message.get("id")
-        await _aside(_demand, principal, message)
-        if _line is None:
-            _line = _SessionManager()
-        manager = await _line.open()
+        await _run_in_thread(_demand, principal, message)
+        if _manager is None:
+            _manager = _SessionManager()
+        manager = await _manager.open()
         begun = True
-        await manager.handle_request({**scope, PRINCIPAL: principal}, _again(body, receive), watched)
+        await manager.handle_request({**scope, PRINCIPAL: principal}, _replay_body(body, receive), watched)
     except asyncio.CancelledError:
         if answering:
             raise
-        # The process ends. A thread that has begun the call may still finish it.
+        # The process is ending. A thread that has begun the call may still finish it.
         await _refuse(scope, watched, OutcomeUnknown(_CUT_OFF) if begun else NotReady(_STOPPING, retry_after=5), number)
     except Exception as error:
         if answering:
-            raise  # it had begun to answer: the connection is broken off
+            raise  # the answer has begun: the connection is closed
         await _refuse(scope, watched, errors.as_flux_error(error), number)
     finally:
         if caller is not None:
@@ -177,7 +177,7 @@ async def serve(scope: Scope, receive: Any, send: Any) -> None:
 
 
 def _authenticated(headers: dict[bytes, bytes], scope: Scope) -> Principal:
-    """A token is taken from its header and nowhere else; only those this instance minted for itself are known here."""
+    """The principal of the bearer token in the Authorization header."""
     scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
     try:
         return tokens.authenticate(token.strip(" ") if scheme.lower() == "bearer" else "")
@@ -191,7 +191,7 @@ async def _number(principal: Principal) -> int | None:
 
 
 def _demand(principal: Principal, message: dict[str, Any]) -> None:
-    """Who lacks what a tool needs is told so in HTTP's words, so that a client can ask for more."""
+    """Refuse a missing capability with HTTP 403, whose header tells the client what to request."""
     if message.get("method") != "tools/call":
         return
     from mcp_bridge import registry
@@ -205,14 +205,14 @@ def _demand(principal: Principal, message: dict[str, Any]) -> None:
     try:
         arguments, _ = registry.check_arguments(tool, given if isinstance(given, dict) else None)
     except Invalid:
-        return  # the tool's own answer says what is wrong
+        return  # the tool's answer reports it
     registry.demand_capabilities(principal, tool, arguments)
 
 
 async def _read(headers: dict[bytes, bytes], receive: Any) -> bytes:
     parts, size = [], 0
     most = settings.MAX_BODY_BYTES
-    if int(headers.get(b"content-length", b"0")) > most:  # a number: the parser has looked at it
+    if int(headers.get(b"content-length", b"0")) > most:  # the HTTP parser has checked that it is a number
         raise limit_messages.body_too_large("A message", most)
     while True:
         message = await receive()
@@ -227,7 +227,7 @@ async def _read(headers: dict[bytes, bytes], receive: Any) -> bytes:
 
 
 def _peeked(body: bytes) -> dict[str, Any]:
-    """The message as far as the door looks at it; what is wrong with it the SDK says."""
+    """The parsed message; empty if it is not a JSON object, which the SDK then reports."""
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):
@@ -235,7 +235,7 @@ def _peeked(body: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _again(body: bytes, receive: Any) -> Any:
+def _replay_body(body: bytes, receive: Any) -> Any:
     waiting = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Any:
@@ -245,7 +245,7 @@ def _again(body: bytes, receive: Any) -> Any:
 
 
 async def _refuse(scope: Scope, send: Any, refusal: FluxError, number: Any) -> None:
-    """The refusal as JSON-RPC and as HTTP have it."""
+    """Send a refusal, both as a JSON-RPC error and with the HTTP status."""
     code = _UNAUTHORISED if refusal.status == 401 else _REFUSED
     if not isinstance(number, str | int) or isinstance(number, bool):
         number = None

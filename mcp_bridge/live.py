@@ -1,4 +1,4 @@
-"""The agents' live feed: `/live` on the MCP door, for a bearer token, about the token's own space."""
+"""Live feed of agents: WebSocket `/live` on the MCP server, by bearer token, with events of the token's space."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from accounts.models import Space
 from accounts.principals import Principal
 from fluxcore.errors import BadOrigin, Forbidden, Unauthenticated
 from fluxcore.events import LoggedEvent
-from fluxcore.log.live import Shows, Visitor
+from fluxcore.log.live import LiveSubscriber, Shows
 from fluxsite import admission
 from fluxsite.websockets import LiveConsumer, Scope
 from mcp_bridge.origin_check import HEADERS, hostile_request_error
 
-# What an agent is shown: the first word of an event's kind, and the capability that lets it see those.
+# Events shown to agents: first word of the event's kind -> the capability it requires.
 SHOWN = {"grain": "grains.read"}
 
 
 class AgentConsumer(LiveConsumer):
-    """An agent's socket."""
+    """WebSocket of an agent."""
 
     headers = HEADERS
 
@@ -30,10 +30,10 @@ def check_origin(scope: Scope) -> None:
     if refusal is not None:
         raise refusal
     if b"origin" in dict(scope["headers"]):
-        raise BadOrigin  # no page has business here, not even one of ours
+        raise BadOrigin  # no web page may connect here, not even one of ours
 
 
-def admit(scope: Scope) -> Visitor:
+def admit(scope: Scope) -> LiveSubscriber:
     token = _bearer(dict(scope["headers"]).get(b"authorization", b""))
     try:
         agent = tokens.authenticate(token)
@@ -43,7 +43,7 @@ def admit(scope: Scope) -> Visitor:
     if not _kinds(agent):
         authorise(agent, "grains.read", action="live.follow")
     given, space = admission.query(scope, "since"), Space.objects.get(uuid=agent.chain)
-    return Visitor(
+    return LiveSubscriber(
         owner=f"agent:{agent.agent}",
         credential=f"token:{agent.token}",
         space=space.pk,

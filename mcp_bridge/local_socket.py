@@ -1,7 +1,7 @@
 """Unix socket in the data home, where the running server answers local agents' processes (`mcp_bridge/relay.py`).
 
 Each connection is a session of the same MCP server that such a process would run itself: same protocol, same lookup
-of the agent for every call, same audit. The folder is its owner's alone, and so is the socket.
+of the agent for every call, same audit. Only the owner can open the folder and the socket.
 """
 
 from __future__ import annotations
@@ -19,42 +19,42 @@ from django.conf import settings
 from fluxcore.db_errors import error_place
 from fluxcore.version import VERSION
 from mcp_bridge import relay
-from mcp_bridge.threads import in_threads
+from mcp_bridge.threads import run_in_threads
 
 log = logging.getLogger(__name__)
 
-AT_ONCE = 8  # calls of local agents that wait for the database at once
-MOST_SESSIONS = 64  # beyond these an agent's process works by itself
-LONGEST = 64 * 1024 * 1024  # bytes of one message
+AT_ONCE = 8  # concurrent calls of local agents
+MOST_SESSIONS = 64  # concurrent sessions; a further process serves by itself
+LONGEST = 64 * 1024 * 1024  # maximum bytes of one message
 
-_aside = in_threads(ThreadPoolExecutor(AT_ONCE, "mcp-local"))
+_run_in_thread = run_in_threads(ThreadPoolExecutor(AT_ONCE, "mcp-local"))
 _sessions: set[asyncio.Task[Any]] = set()
 _server: asyncio.Server | None = None
 
 
 async def listen() -> None:
-    """From the start of the server on. Where it cannot be, agents' processes work by themselves as ever."""
+    """Listen on the socket, at the server's start. If that fails, agents' processes serve by themselves."""
     global _server
     if not hasattr(socket, "AF_UNIX"):
         return
     try:
         _server = await asyncio.start_unix_server(_session, sock=_bound(), limit=LONGEST)
     except OSError as error:
-        log.warning("local agents cannot hand their calls over: %s", error_place(error))
+        log.warning("cannot listen for local agents: %s", error_place(error))
 
 
 def _bound() -> socket.socket:
-    """The supervisor holds the instance alone: what lies there is left from a server that was killed."""
+    """The bound socket. An old socket file is from a killed server: the supervisor holds the instance's lock."""
     (settings.HOME.run / relay.SOCKET).unlink(missing_ok=True)
-    door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     with relay.socket_address(settings.HOME.run) as path:
-        door.bind(path)
+        listener.bind(path)
     (settings.HOME.run / relay.SOCKET).chmod(0o600)
-    return door
+    return listener
 
 
 async def close() -> None:
-    """With the server. Agents' processes go on by themselves."""
+    """Stop listening and end all sessions, at the server's end. Agents' processes then serve by themselves."""
     if _server is None:
         return
     _server.close()
@@ -66,7 +66,7 @@ async def close() -> None:
 
 async def _session(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     task = asyncio.current_task()
-    assert task is not None  # noqa: S101  streams run this as one
+    assert task is not None  # noqa: S101  asyncio runs this in a task
     _sessions.add(task)
     try:
         hello = await _greeted(reader, writer)
@@ -74,31 +74,36 @@ async def _session(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
             await _serve(reader, writer, hello)
     except (Exception, asyncio.CancelledError) as error:
         if not isinstance(error, asyncio.CancelledError | ConnectionError):
-            log.warning("the session of a local agent broke off: %s", error_place(error))
+            log.warning("the session of a local agent failed: %s", error_place(error))
     finally:
         _sessions.discard(task)
         writer.close()
 
 
 async def _greeted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> dict[str, str] | None:
-    """What the other side said about itself, if it is of this code, this storage and a user who may be here."""
-    said = await asyncio.wait_for(reader.readline(), relay.GREETING_SECONDS)
+    """The agent named in the peer's first line, if the peer has this code, this storage and an allowed user."""
+    first_line = await asyncio.wait_for(reader.readline(), relay.GREETING_SECONDS)
     try:
-        hello = json.loads(said)
+        hello = json.loads(first_line)
         who = {name: hello[name] for name in ("space", "agent", "ceiling")}
         same = (hello["version"], hello["storage"]) == (VERSION, relay.storage_digest())
     except (ValueError, KeyError, TypeError):
         return None
-    ours = relay.peer_user(writer.get_extra_info("socket")) in (None, 0, os.geteuid())
-    fits = same and ours and len(_sessions) <= MOST_SESSIONS and all(isinstance(one, str) for one in who.values())
-    answer = {"ok": True, "keyed": await _aside(_keyed)} if fits else {"ok": False}
+    allowed_user = relay.peer_user(writer.get_extra_info("socket")) in (None, 0, os.geteuid())
+    fits = (
+        same
+        and allowed_user
+        and len(_sessions) <= MOST_SESSIONS
+        and all(isinstance(name, str) for name in who.values())
+    )
+    answer = {"ok": True, "keyed": await _run_in_thread(_keyed)} if fits else {"ok": False}
     writer.write(json.dumps(answer).encode() + b"\n")
     await writer.drain()
     return who if fits else None
 
 
 def _keyed() -> list[str]:
-    """The tools that take an idempotency key: every one that writes."""
+    """Names of the tools that take an idempotency key, which are all that write."""
     from mcp_bridge import registry
 
     names = (registry.DEFAULT_GROUP, *registry.SWITCHED_GROUPS)
@@ -106,23 +111,23 @@ def _keyed() -> list[str]:
 
 
 async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, hello: dict[str, str]) -> None:
-    built, transport = await asyncio.to_thread(_made, hello)
+    built, transport = await asyncio.to_thread(_build, hello)
     async with transport(stdin=_SocketInput(reader), stdout=_SocketOutput(writer)) as (read, write):
         await built.run(read, write, built.create_initialization_options())
 
 
-def _made(hello: dict[str, str]) -> Any:
-    """Loading the SDK costs a second, so it is not done on the event loop."""
+def _build(hello: dict[str, str]) -> Any:
+    """Build the server, in a thread: loading the SDK takes a second."""
     from mcp.server.stdio import stdio_server
 
     from mcp_bridge import server, stdio
 
     who = stdio.local_caller(hello["space"], hello["agent"], hello["ceiling"])
-    return server.build_server(who, _aside, lambda ctx: hello["ceiling"]), stdio_server
+    return server.build_server(who, _run_in_thread, lambda ctx: hello["ceiling"]), stdio_server
 
 
 class _SocketInput:
-    """The connection as the SDK reads standard input."""
+    """The connection in the shape of standard input, for the SDK."""
 
     def __init__(self, reader: asyncio.StreamReader) -> None:
         self._reader = reader
@@ -134,14 +139,14 @@ class _SocketInput:
         try:
             line = await self._reader.readline()
         except (ValueError, ConnectionError):
-            line = b""  # longer than any message, or gone: the session ends, and the other side goes on by itself
+            line = b""  # too long or disconnected: the session ends, and the peer serves by itself
         if not line:
             raise StopAsyncIteration
         return line.decode("utf-8", "replace")
 
 
 class _SocketOutput:
-    """The connection as the SDK writes standard output."""
+    """The connection in the shape of standard output, for the SDK."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self._writer = writer

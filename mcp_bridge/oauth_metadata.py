@@ -1,4 +1,4 @@
-"""What a client that was refused can read about this door: which tokens it takes (RFC 9728)."""
+"""OAuth protected resource metadata (RFC 9728), and the WWW-Authenticate header that points to it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ADDRESSES = (ADDRESS, f"{ADDRESS}/mcp")
 
 
 def metadata(scope: dict[str, Any]) -> dict[str, Any]:
-    """The resource is named as the caller named it: the Host was judged before."""
+    """The metadata document. The URL has the request's Host, which was checked before."""
     return {
         "resource": f"{_origin(scope)}/mcp",
         "resource_name": f"Flux Memory ({settings.HOME.name})",
@@ -24,7 +24,7 @@ def metadata(scope: dict[str, Any]) -> dict[str, Any]:
 
 
 def challenge(scope: dict[str, Any], error: str = "", missing: str = "") -> str:
-    """WWW-Authenticate: where to read on, and what was wrong."""
+    """Value of WWW-Authenticate: the address of the metadata, and what was wrong."""
     parts = [f'resource_metadata="{_origin(scope)}{ADDRESS}/mcp"']
     if error:
         parts.insert(0, f'error="{error}"')

@@ -1,4 +1,4 @@
-"""What this door refuses before it asks who is calling, and the headers of all its answers."""
+"""Checks of Host and Origin on the MCP server, made before authentication, and the headers of all its answers."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ HEADERS = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-stor
 
 
 def hostile_request_error(scope: dict[str, Any]) -> FluxError | None:
-    """A name this server does not answer to (DNS rebinding), or a page of another origin.
+    """The error for a Host that is not ours (DNS rebinding) or an Origin of another site; None if both are allowed.
 
-    Each is judged by itself: whoever rebinds a name chooses both headers.
+    Each is checked on its own: an attacker who rebinds a name chooses both headers.
     """
     headers = dict(scope["headers"])
     host = headers.get(b"host", b"").decode("latin-1").lower()
     if not validate_host(split_domain_port(host)[0], settings.ALLOWED_HOSTS):
         return BadHost()
     origin = headers.get(b"origin")
-    if origin is not None and not _ours(origin.decode("latin-1").lower(), (scope.get("server") or ("", 0))[1]):
+    if origin is not None and not _is_own_origin(origin.decode("latin-1").lower(), (scope.get("server") or ("", 0))[1]):
         return BadOrigin()
     return None
 
 
-def _ours(origin: str, door: int) -> bool:
-    """Whether a page of this very door asks: one of our names, on the door's port or behind our proxy's TLS."""
+def _is_own_origin(origin: str, own_port: int) -> bool:
+    """Whether the origin is this server: one of its names, with its port or behind the proxy's TLS."""
     try:
         parts = urlsplit(origin)
         port = parts.port
@@ -39,4 +39,4 @@ def _ours(origin: str, door: int) -> bool:
         return False
     name = parts.netloc.rpartition(":")[0] if port is not None else parts.netloc
     behind_tls = settings.HTTPS and parts.scheme == "https" and port in (None, 443)
-    return validate_host(name, settings.ALLOWED_HOSTS) and (behind_tls or port == door)
+    return validate_host(name, settings.ALLOWED_HOSTS) and (behind_tls or port == own_port)

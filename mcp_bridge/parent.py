@@ -1,4 +1,4 @@
-"""A process that ends with the client that started it."""
+"""Watcher that ends this process when the client that started it is gone."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from functools import cache
 LOOK_EVERY = 0.5
 
 
-@cache  # one watcher, whoever asks
+@cache  # one watcher for the whole process
 def end_with_parent() -> None:
-    """A client that was killed closes no pipe that somebody else holds too."""
+    """Start the watcher. Input alone is no sign: a killed client's pipe stays open while another process has it."""
     parent = os.getppid()
 
     def watch() -> None:

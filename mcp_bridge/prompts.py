@@ -1,4 +1,4 @@
-"""Two sentences a user can pick in clients that show prompts."""
+"""MCP prompts: two texts that a user can choose in clients with prompts."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _SAYS = {
         "text",
         "What to remember.",
         "Remember this. Split it into facts that stand on their own, keep names and dates, and store them with "
-        "flux_store (provenance {ceiling}, one call with items if there are several). Then say what you kept.\n\n{}",
+        "flux_store (provenance {ceiling}, one call with items if there are several). Then list what you stored.\n\n{}",
     ),
     "what_do_you_know": (
         "What do you know about …",
         "subject",
         "A person, a project, a decision, anything.",
-        "What do you know about the following? Ask flux_retrieve, with other words again if the first answer is thin. "
+        "What do you know about the following? Call flux_retrieve, and again with other words if it returns little. "
         "Tell me what is certain and what is only inferred, with dates, then rate what you used with flux_feedback."
         "\n\n{}",
     ),

@@ -1,7 +1,7 @@
 """`python -m mcp_bridge.proxy`: a client of a running server over standard input and output, without Django.
 
-FLUX_URL names the server's MCP door (http://127.0.0.1:7464), FLUX_TOKEN is the agent's token. Every message is handed
-on as it came and the answer is handed back: both protocol revisions pass through, and this process needs no SDK.
+FLUX_URL is the address of the MCP server (http://127.0.0.1:7464), FLUX_TOKEN the agent's token. Messages and answers
+are passed on unchanged, so both protocol revisions work and this process needs no SDK.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TextIO
 from urllib.parse import urlsplit
 
-AT_ONCE = 8  # calls under way; a client rarely has more than three
-TIMEOUT_SECONDS = 120.0  # seconds for one answer
-LONGEST = 64 * 1024 * 1024  # bytes of one answer
+AT_ONCE = 8  # concurrent calls; a client rarely has more than three
+TIMEOUT_SECONDS = 120.0  # time-out of one answer
+LONGEST = 64 * 1024 * 1024  # maximum bytes of one answer
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
-# What a header may name of a message; the server refuses one that says otherwise than its body.
+# Method -> the parameter repeated in the header Mcp-Name; the server refuses a header that differs from the body.
 NAME_FIELDS = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
@@ -31,7 +31,7 @@ def is_wanted(environment: Mapping[str, str]) -> bool:
 
 
 def envelope(client: str) -> dict[str, Any]:
-    """What a message of the newer revision carries about itself."""
+    """`_meta` of a message of the newer protocol revision."""
     return {
         VERSION_KEY: "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": client, "version": "1"},
@@ -40,23 +40,23 @@ def envelope(client: str) -> dict[str, Any]:
 
 
 class RemoteServer:
-    """The door on the other side. Each thread keeps a connection of its own."""
+    """Client of the remote MCP server. Each thread has its own connection."""
 
     def __init__(self, url: str, token: str) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise SystemExit(f"flux: FLUX_URL must be like http://127.0.0.1:7464, not {url!r}")
-        # Who has set it for the REST client means the same server.
+        # With the REST port, set for the REST client, the same instance is meant.
         port = 7464 if parts.port == 7465 else parts.port
         self.secure, self.host, self.port = parts.scheme == "https", parts.hostname, port
         path = parts.path.rstrip("/")
         self.path = path if path.endswith("/mcp") else "/mcp"
         self.token = token
-        self.revision = ""  # what the handshake agreed on; the newer revision says it in each message
-        self._here = threading.local()
+        self.revision = ""  # protocol revision agreed in the handshake; the newer one is named in each message
+        self._local = threading.local()
 
     def answer(self, message: dict[str, Any]) -> dict[str, Any] | None:
-        """What the server says to a message; None to a notification."""
+        """The server's answer to a message; None to a notification."""
         try:
             status, body = self._post(json.dumps(message).encode(), self._headers(message))
         except (ValueError, RecursionError):
@@ -82,21 +82,21 @@ class RemoteServer:
                 f"{self.host}:{self.port} is not an MCP server. Set FLUX_URL to it (port 7464 by default).",
             )
         if "jsonrpc" not in found or message.get("method") == "tools/call":
-            return failure_answer(message, *_said(found, status))
+            return failure_answer(message, *_code_and_message(found, status))
         return {**found, "id": message.get("id")}
 
     def _headers(self, message: dict[str, Any]) -> dict[str, str]:
         method, params = message.get("method"), message.get("params")
         params = params if isinstance(params, dict) else {}
         meta = params.get("_meta")
-        said = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
+        revision = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
         headers = {
             "Authorization": f"Bearer {self.token}",
             "Content-Type": "application/json",
             "Accept": "application/json, text/event-stream",
         }
-        if isinstance(said, str):
-            headers |= {"MCP-Protocol-Version": said, "Mcp-Method": str(method)}
+        if isinstance(revision, str):
+            headers |= {"MCP-Protocol-Version": revision, "Mcp-Method": str(method)}
             name = params.get(NAME_FIELDS.get(str(method), ""))
             if isinstance(name, str):
                 headers["Mcp-Name"] = name
@@ -110,34 +110,34 @@ class RemoteServer:
             self.revision = str(result.get("protocolVersion", ""))
 
     def _post(self, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
-        line = self._line()
+        connection = self._connection()
         try:
-            line.request("POST", self.path, body=body, headers=headers)
-            response = line.getresponse()
+            connection.request("POST", self.path, body=body, headers=headers)
+            response = connection.getresponse()
             return response.status, response.read(LONGEST)
         except BaseException:
-            line.close()  # half an answer is left in it
+            connection.close()  # it may contain the rest of an answer
             raise
 
-    def _line(self) -> http.client.HTTPConnection:
-        """A connection that is open at the other end too: no message is sent twice, for it might count twice."""
-        line: http.client.HTTPConnection | None = getattr(self._here, "line", None)
-        # Nobody owes us anything: what can be read is the end, of a server that was restarted say.
-        if line is None or line.sock is None or select.select([line.sock], [], [], 0)[0]:
-            if line is not None:
-                line.close()
-            line = self._here.line = (
+    def _connection(self) -> http.client.HTTPConnection:
+        """This thread's connection, a new one if the server has closed it: a message is never sent twice."""
+        connection: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
+        # No answer is outstanding, so anything to read is the end of the connection, as after a restart of the server.
+        if connection is None or connection.sock is None or select.select([connection.sock], [], [], 0)[0]:
+            if connection is not None:
+                connection.close()
+            connection = self._local.connection = (
                 http.client.HTTPSConnection(
                     self.host, self.port, timeout=TIMEOUT_SECONDS, context=ssl.create_default_context()
                 )
                 if self.secure
                 else http.client.HTTPConnection(self.host, self.port, timeout=TIMEOUT_SECONDS)
             )
-        return line
+        return connection
 
 
 def failure_answer(message: dict[str, Any], code: str, says: str) -> dict[str, Any] | None:
-    """A failure as the model can read it, where it called a tool; an error of the protocol elsewhere."""
+    """Answer for a failed message: text for the model if it called a tool, else an error of the protocol."""
     if "id" not in message:
         return None
     frame: dict[str, Any] = {"jsonrpc": "2.0", "id": message["id"]}
@@ -163,8 +163,8 @@ def _loaded(body: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _said(found: dict[str, Any], status: int) -> tuple[str, str]:
-    """Code and message of a refusal, whichever shape it has."""
+def _code_and_message(found: dict[str, Any], status: int) -> tuple[str, str]:
+    """Code and message of an error response of REST's or JSON-RPC's shape."""
     error = found.get("error")
     if not isinstance(error, dict):
         return str(found.get("code") or f"http_{status}"), str(found.get("message") or f"The server answered {status}.")
@@ -174,12 +174,12 @@ def _said(found: dict[str, Any], status: int) -> tuple[str, str]:
 
 
 def serve(server: RemoteServer, given: Any, out: TextIO) -> None:
-    """Until standard input ends. Each message has a thread, so that a slow call holds nobody up."""
-    one_at_a_time = threading.Lock()
+    """Pass messages on until standard input ends, each in a thread, so that a slow call does not delay others."""
+    write_lock = threading.Lock()
 
     def write(answer: dict[str, Any]) -> None:
-        with one_at_a_time:
-            # In ASCII: half a character in a name or an id could not be written otherwise.
+        with write_lock:
+            # As ASCII: a lone surrogate in a name or id can only be written as an escape.
             out.write(json.dumps(answer, separators=(",", ":")) + "\n")
             out.flush()
 
@@ -188,14 +188,16 @@ def serve(server: RemoteServer, given: Any, out: TextIO) -> None:
         if answer is not None and "id" in message:
             write(answer)
 
-    with ThreadPoolExecutor(AT_ONCE, "thin") as pool:
+    with ThreadPoolExecutor(AT_ONCE, "proxy") as pool:
         for line in given:
             message = _loaded(line)
             if not message:
                 if line.strip():
-                    write({"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "That is not JSON."}})
+                    write(
+                        {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "The message is not JSON."}}
+                    )
             elif message.get("method") in ("initialize", "server/discover"):
-                handle(message)  # what follows builds on it
+                handle(message)  # later messages depend on its answer
             else:
                 pool.submit(handle, message)
 

@@ -26,23 +26,23 @@ from fluxsite import env
 from fluxsite.home import HomeError, current_home
 
 SOCKET = "mcp.sock"
-LONGEST_PATH = 100  # bytes of a socket's address; systems allow 104 to 108
-GREETING_SECONDS = 2.0  # for the server's first line
-LOOK_AGAIN_SECONDS = 10.0  # without an answer, before looking whether the server still lives
-END_SECONDS = 2.0  # for the server to finish after the client hung up
+LONGEST_PATH = 100  # maximum bytes of a socket's path; systems allow 104 to 108
+GREETING_SECONDS = 2.0  # time-out of the server's first line
+LOOK_AGAIN_SECONDS = 10.0  # after so long without an answer the relay checks whether the server still runs
+END_SECONDS = 2.0  # time the server has to finish once the client has disconnected
 CHUNK = 64 * 1024
-PIECE = 4096  # bytes that a pipe which is ready takes without waiting
-MOST_UNSENT = 1024 * 1024  # bytes that may wait for one side before the other is read further
+PIECE = 4096  # bytes that a writable pipe takes without blocking
+MOST_UNSENT = 1024 * 1024  # bytes buffered for one side before reading from the other pauses
 KEY = "idempotency_key"
 
 
 @dataclass
 class UnservedInput:
-    """What this process must answer itself: lines the server left unanswered, and those it was not sent."""
+    """Input that this process must answer itself: lines the server did not answer or was not sent."""
 
     lines: list[bytes] = field(default_factory=list)
-    rest: bytes = b""  # read from standard input, not yet a whole line
-    greeted: str = ""  # the id of an `initialize` that is repeated here and was answered before
+    rest: bytes = b""  # incomplete last line of standard input
+    greeted: str = ""  # id of a repeated `initialize` that the client has an answer to
 
     def __bool__(self) -> bool:
         return bool(self.lines or self.rest)
@@ -52,40 +52,40 @@ class UnservedInput:
 
 
 def serve(space: str, agent: str, ceiling: str, out: int) -> UnservedInput | None:
-    """Relay until the client hangs up; None then. Otherwise what is left for this process to answer."""
+    """Relay until the client disconnects, and return None; or return the input left for this process to answer."""
     greeted = greet_server(space, agent, ceiling)
     if greeted is None:
         return UnservedInput()
-    line, keyed = greeted
-    with line:
-        relay = Relay(line, 0, out, keyed, still_there=lambda: _closed(greet_server(space, agent, ceiling)))
+    connection, keyed = greeted
+    with connection:
+        relay = Relay(connection, 0, out, keyed, still_there=lambda: _closed(greet_server(space, agent, ceiling)))
         return None if relay.run() else relay.unserved()
 
 
 def greet_server(space: str, agent: str, ceiling: str) -> tuple[socket.socket, frozenset[str]] | None:
-    """A connection to the server of this instance and the tools that take a key; None where none of this code runs."""
+    """Connect to this instance's server: the socket, and the tools that take a key. None without a server."""
     if not hasattr(socket, "AF_UNIX"):
         return None
-    line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        line.settimeout(GREETING_SECONDS)
+        connection.settimeout(GREETING_SECONDS)
         with socket_address(current_home().run) as path:
-            line.connect(path)
+            connection.connect(path)
         hello = {"version": VERSION, "storage": storage_digest(), "space": space, "agent": agent, "ceiling": ceiling}
-        line.sendall(json.dumps(hello).encode() + b"\n")
-        said = json.loads(_first_line(line))
-        if said["ok"] is True and _is_owner(line):
-            line.setblocking(False)
-            return line, frozenset(said["keyed"])
+        connection.sendall(json.dumps(hello).encode() + b"\n")
+        greeting = json.loads(_first_line(connection))
+        if greeting["ok"] is True and _is_owner(connection):
+            connection.setblocking(False)
+            return connection, frozenset(greeting["keyed"])
     except (OSError, ValueError, KeyError, TypeError, HomeError, env.EnvError):
-        pass  # no server, another version, or one that does not answer: this process works by itself
-    line.close()
+        pass  # no server, another version or no answer: this process serves by itself
+    connection.close()
     return None
 
 
 @contextmanager
 def socket_address(folder: Path) -> Iterator[str]:
-    """The socket's path, by way of an open folder where it is longer than systems allow."""
+    """Path of the socket, through a descriptor of its folder if the path is longer than systems allow."""
     path = str(folder / SOCKET)
     if len(os.fsencode(path)) <= LONGEST_PATH:
         yield path
@@ -98,28 +98,29 @@ def socket_address(folder: Path) -> Iterator[str]:
 
 
 def storage_digest() -> str:
-    """A digest of what decides where and how a write is kept: two processes that differ in it do not share calls."""
-    said = [env.text("DATABASE_URL") or "", env.text("FLUX_DURABILITY") or "full"]
-    return hashlib.sha256("\n".join(said).encode()).hexdigest()
+    """Digest of the settings that decide where and how writes are stored; the relay requires it to be equal."""
+    decisive = [env.text("DATABASE_URL") or "", env.text("FLUX_DURABILITY") or "full"]
+    return hashlib.sha256("\n".join(decisive).encode()).hexdigest()
 
 
-def peer_user(line: Any) -> int | None:
-    """The user at the other end; None where the system does not say."""
+def peer_user(connection: Any) -> int | None:
+    """User id of the peer; None if the system does not provide it."""
     if not hasattr(socket, "SO_PEERCRED"):
         return None
-    _, user, _ = struct.unpack("3i", line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    _, user, _ = struct.unpack("3i", credentials)
     return int(user)
 
 
-def _is_owner(line: socket.socket) -> bool:
-    """Whether the server belongs to the user whose data home it is."""
-    return peer_user(line) in (None, current_home().run.stat().st_uid)
+def _is_owner(connection: socket.socket) -> bool:
+    """Whether the server runs as the owner of the data home."""
+    return peer_user(connection) in (None, current_home().run.stat().st_uid)
 
 
-def _first_line(line: socket.socket) -> bytes:
+def _first_line(connection: socket.socket) -> bytes:
     found = b""
     while not found.endswith(b"\n"):
-        part = line.recv(CHUNK)
+        part = connection.recv(CHUNK)
         if not part:
             raise ConnectionResetError
         found += part
@@ -133,44 +134,44 @@ def _closed(greeted: tuple[socket.socket, frozenset[str]] | None) -> bool:
 
 
 class Relay:
-    """Bytes from standard input to the server and back, with a note of every request that waits for its answer."""
+    """Copies bytes from standard input to the server and back, and remembers the requests that wait for an answer."""
 
     def __init__(
-        self, line: socket.socket, given: int, out: int, keyed: frozenset[str], still_there: Callable[[], bool]
+        self, connection: socket.socket, given: int, out: int, keyed: frozenset[str], still_there: Callable[[], bool]
     ) -> None:
-        self.line, self.given, self.out, self.keyed, self.still_there = line, given, out, keyed, still_there
+        self.connection, self.given, self.out, self.keyed, self.still_there = connection, given, out, keyed, still_there
         self.session, self.count = secrets.token_hex(16), 0
-        self.opening: list[bytes] = []  # the handshake of the older revision, to be repeated elsewhere
+        self.opening: list[bytes] = []  # handshake of the older revision, repeated to this process's own server
         self.greeted = ""
         self.waiting: dict[str, bytes] = {}
-        self.read, self.heard = bytearray(), bytearray()  # of either side, not yet whole lines
+        self.read, self.received = bytearray(), bytearray()  # incomplete last lines of either side
         self.to_server, self.to_client = bytearray(), bytearray()
         self.hung_up = False
 
     def run(self) -> bool:
-        """True when the client has hung up, False when the server has."""
+        """Relay until either side disconnects: True if it was the client."""
         try:
             return self._relay()
         except BrokenPipeError:
-            return True  # nobody reads what is answered
+            return True  # the client no longer reads answers
 
     def _relay(self) -> bool:
         while True:
-            reads: list[Any] = [self.line] if len(self.to_client) < MOST_UNSENT else []
+            reads: list[Any] = [self.connection] if len(self.to_client) < MOST_UNSENT else []
             if not self.hung_up and len(self.to_server) < MOST_UNSENT:
                 reads.append(self.given)
-            writes: list[Any] = [self.line] * bool(self.to_server) + [self.out] * bool(self.to_client)
+            writes: list[Any] = [self.connection] * bool(self.to_server) + [self.out] * bool(self.to_client)
             patience = END_SECONDS if self.hung_up else LOOK_AGAIN_SECONDS
             readable, writable, _ = select.select(reads, writes, [], patience)
             if not readable and not writable and (self.hung_up or (self.waiting and not self.still_there())):
                 return self._over()
             if self.out in writable:
                 del self.to_client[: os.write(self.out, self.to_client[:PIECE])]
-            if self.line in writable:
+            if self.connection in writable:
                 self._send()
             if self.given in readable:
                 self._take(os.read(self.given, CHUNK))
-            if self.line in readable and not self._hear():
+            if self.connection in readable and not self._hear():
                 return self._over()
 
     def _over(self) -> bool:
@@ -180,11 +181,11 @@ class Relay:
 
     def _send(self) -> None:
         try:
-            del self.to_server[: self.line.send(self.to_server[:CHUNK])]
+            del self.to_server[: self.connection.send(self.to_server[:CHUNK])]
         except BlockingIOError:
             return
         except OSError:
-            self.to_server.clear()  # it is gone; what it had still answered is read before that is acted on
+            self.to_server.clear()  # the server is gone; answers it has sent are read before that is handled
         if self.hung_up and not self.to_server:
             self._end_of_messages()
 
@@ -198,18 +199,18 @@ class Relay:
 
     def _end_of_messages(self) -> None:
         try:
-            self.line.shutdown(socket.SHUT_WR)
+            self.connection.shutdown(socket.SHUT_WR)
         except OSError:
             pass  # the server is gone already
 
     def _hear(self) -> bool:
         try:
-            part = self.line.recv(CHUNK)
+            part = self.connection.recv(CHUNK)
         except BlockingIOError:
             return True
         except OSError:
             return False
-        for line in _whole_lines(self.heard, part):
+        for line in _whole_lines(self.received, part):
             message = _loaded(line)
             if "method" not in message:
                 self.waiting.pop(json.dumps(message.get("id")), None)
@@ -217,7 +218,7 @@ class Relay:
         return bool(part)
 
     def _noted(self, line: bytes) -> bytes:
-        """The line as it is sent: a write with its key."""
+        """The line to send, remembered as waiting; a write gets its idempotency key."""
         message = _loaded(line)
         method = message.get("method")
         if method in ("initialize", "notifications/initialized"):
@@ -248,7 +249,7 @@ class Relay:
 
 
 def _whole_lines(buffer: bytearray, part: bytes) -> list[bytes]:
-    """The lines that end in this part; what comes after the last end is kept in the buffer."""
+    """The lines completed by this part; an incomplete last line stays in the buffer."""
     buffer += part
     if b"\n" not in part:
         return []

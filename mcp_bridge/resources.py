@@ -1,4 +1,4 @@
-"""What clients can attach without a tool: a grain, a trace, the onboarding text."""
+"""MCP resources, which clients can attach without a tool: a grain, a trace, the onboarding text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LISTED = [
         name="onboarding",
         title="How to use this memory",
         mime_type=TEXT,
-        description="The loop: recall before answering, store after, rate what was used.",
+        description="How to use it: recall before answering, store after, rate what was used.",
     )
 ]
 TEMPLATES = [
@@ -31,19 +31,19 @@ TEMPLATES = [
         name="grain",
         title="A grain",
         mime_type=JSON,
-        description="One grain with all that belongs to it: its links, when it was recalled, its lineage.",
+        description="A grain with its links, recalls, votes, status changes and lineage.",
     ),
     types.ResourceTemplate(
         uri_template="flux://traces/{id}",
         name="trace",
         title="A trace",
         mime_type=JSON,
-        description="Why a recall of yours answered as it did.",
+        description="Explanation of one of your recalls.",
     ),
 ]
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _ADDRESS = re.compile(rf"flux://(grains|traces)/({_UUID})")
-_NOT_FOUND = -32002  # in revisions before 2026-07-28, which made it an ordinary wrong argument
+_NOT_FOUND = -32002  # used by protocol revisions before 2026-07-28; later ones use INVALID_PARAMS
 
 
 def read(who: Any, ctx: Any, uri: str) -> types.ReadResourceResult:

@@ -1,4 +1,4 @@
-"""The words of JSON schema that tools are described in. They describe; the verbs check."""
+"""Builders of the JSON schemas that describe tools; the verbs check the values."""
 
 from __future__ import annotations
 
@@ -47,23 +47,23 @@ def many(of: Schema, says: str = "", *, most: int | None = None) -> Schema:
 
 
 def record(required: tuple[str, ...] = (), /, **properties: Schema) -> Schema:
-    """An object with these fields and no others."""
+    """Schema of an object with these fields and no others."""
     must = {"required": list(required)} if required else {}
     return {"type": "object", "properties": properties, **must, "additionalProperties": False}
 
 
 def bare(properties: dict[str, Schema]) -> dict[str, Schema]:
-    """Without the sentences, where they stand once already."""
+    """The properties without descriptions, for their second use in one schema."""
     return {
-        name: {key: value for key, value in one.items() if key != "description"} for name, one in properties.items()
+        name: {key: value for key, value in shape.items() if key != "description"} for name, shape in properties.items()
     }
 
 
 def anything(says: str = "") -> Schema:
-    """An object whose fields the answer explains itself."""
+    """Schema of an object with any fields."""
     return {"type": "object", **({"description": says} if says else {})}
 
 
 def gives(required: tuple[str, ...], **properties: Schema) -> Schema:
-    """The answer of a tool."""
+    """Schema of a tool's answer."""
     return {"properties": properties, "required": list(required), "additionalProperties": False}

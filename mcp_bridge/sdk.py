@@ -1,4 +1,4 @@
-"""Loading the MCP SDK for a local agent: without its client, its own framework and the web servers these import.
+"""Import of the MCP SDK for a local agent, without its client, its own framework and the web servers these import.
 
 `import mcp.server.lowlevel` runs the `__init__` of `mcp` and `mcp.server` first, and these import everything the SDK
 has: a third of the processor time to the first answer. The two packages are registered here without running them;
@@ -14,7 +14,7 @@ PACKAGES = ("mcp", "mcp.server")
 
 
 def load_lean() -> None:
-    """To be called before anything of the SDK is imported; afterwards it changes nothing."""
+    """Register the two packages. Has no effect once they have been imported."""
     for name in PACKAGES:
         spec = find_spec(name)
         if spec is not None and name not in sys.modules:

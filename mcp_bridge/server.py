@@ -1,7 +1,7 @@
-"""The MCP server: tools, resources and prompts for whoever calls, the same at every door.
+"""The MCP server: tools, resources and prompts, the same over HTTP, standard input and the local socket.
 
-It stands on the SDK's low-level `Server` and not on `MCPServer`: the list of tools differs from caller to caller, the
-schemas are those the verbs check, and an unknown argument is refused where `MCPServer` would drop it.
+It uses the SDK's low-level `Server` and not `MCPServer`: the list of tools differs from caller to caller, the schemas
+are those the verbs check, and an unknown argument is refused where `MCPServer` would drop it.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from mcp_bridge.registry import Tool
 from mcp_bridge.threads import RunInThread
 
 Context = ServerRequestContext[Any, Any]
-# Who calls, asked anew for each message: what was taken away a moment ago is not held any more.
+# Finds the caller, for each message again, so that revoked rights end with the next message.
 FindCaller = Callable[[Context], Principal]
 Page = types.PaginatedRequestParams | None
 _GREETINGS = ("initialize", "server/discover")
 
 
-def build_server(who: FindCaller, aside: RunInThread, ceiling: Callable[[Context], str]) -> Server[Any]:
-    """A server for the door that knows `who` calls and where work may block (`aside`).
+def build_server(who: FindCaller, run_in_thread: RunInThread, ceiling: Callable[[Context], str]) -> Server[Any]:
+    """A server that finds its caller with `who` and runs blocking work with `run_in_thread`.
 
-    `ceiling` is the caller's maximum provenance and must be known without asking the database.
+    `ceiling` is the caller's maximum provenance and must be known without a database query.
     """
 
     async def list_tools(ctx: Context, params: Page) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=await aside(_shown, who, ctx))
+        return types.ListToolsResult(tools=await run_in_thread(_shown, who, ctx))
 
     async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        return await aside(run_tool, who, ctx, params.name, params.arguments)  # type: ignore[no-any-return]
+        return await run_in_thread(run_tool, who, ctx, params.name, params.arguments)  # type: ignore[no-any-return]
 
     async def list_resources(ctx: Context, params: Page) -> types.ListResourcesResult:
         return types.ListResourcesResult(resources=resources.LISTED)
@@ -50,7 +50,7 @@ def build_server(who: FindCaller, aside: RunInThread, ceiling: Callable[[Context
         return types.ListResourceTemplatesResult(resource_templates=resources.TEMPLATES)
 
     async def read_resource(ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        return await aside(resources.read, who, ctx, str(params.uri))  # type: ignore[no-any-return]
+        return await run_in_thread(resources.read, who, ctx, str(params.uri))  # type: ignore[no-any-return]
 
     async def list_prompts(ctx: Context, params: Page) -> types.ListPromptsResult:
         return types.ListPromptsResult(prompts=prompts.LISTED)
@@ -59,7 +59,7 @@ def build_server(who: FindCaller, aside: RunInThread, ceiling: Callable[[Context
         return prompts.get(params.name, params.arguments or {}, ceiling(ctx))
 
     async def instruct(ctx: Context, call_next: Any) -> Any:
-        """What a client is told when it connects, in both revisions, fits its own maximum provenance."""
+        """Middleware that adds instructions for the caller's maximum provenance to the answer to a handshake."""
         answer = await call_next(ctx)
         return {**answer, "instructions": instructions(ceiling(ctx))} if ctx.method in _GREETINGS else answer
 
@@ -81,7 +81,7 @@ def build_server(who: FindCaller, aside: RunInThread, ceiling: Callable[[Context
 
 
 def run_tool(who: FindCaller, ctx: Context, name: str, given: dict[str, Any] | None) -> types.CallToolResult:
-    """Run a tool. Whatever is wrong is an answer the model can read; an unknown tool is an error of the protocol."""
+    """Run a tool. Errors are answers the model can read; only an unknown tool is an error of the protocol."""
     try:
         principal = who(ctx)
         tool = registry.find_for(principal, name)
@@ -108,8 +108,8 @@ def _shown(who: FindCaller, ctx: Context) -> list[types.Tool]:
         tools = registry.visible_tools(who(ctx))
     except Exception as error:
         if errors.as_flux_error(error).status < 500:
-            return []  # switched off, or not there: nothing it may call
-        # The database is away. Clients ask for the list once: what they call later tells them more.
+            return []  # suspended or unknown: it may call no tool
+        # The database is unavailable. Clients ask for the list once, so it is not empty; their calls report the error.
         tools = list(registry.load_group(registry.DEFAULT_GROUP).tools)
     return [_described(tool) for tool in tools]
 
@@ -138,7 +138,7 @@ def _input_schema(name: str) -> dict[str, Any] | None:
 
 
 def _client(ctx: Context) -> str:
-    """What the calling program is named, for the audit chain and the pages."""
+    """Name of the calling program, for the audit chain and the dashboard."""
     found = ctx.session.client_params
     name = found.client_info.name if found is not None and found.client_info is not None else ""
     return name[: registry.LABELS["client"]] if name.isprintable() else ""

@@ -20,21 +20,21 @@ from fluxcore.errors import NotReady
 from mcp_bridge import parent, server, stdio_guard, stdio_worker
 from mcp_bridge.relay import UnservedInput
 from mcp_bridge.server import Context, FindCaller
-from mcp_bridge.threads import in_threads
+from mcp_bridge.threads import run_in_threads
 
 
 def serve(space: str, agent: str, ceiling: str, left: UnservedInput | None = None) -> None:
-    """Until the client hangs up or dies; first what a server that is gone has left unanswered."""
+    """Serve until the client disconnects, beginning with input that a stopped server left unanswered."""
     executor = ThreadPoolExecutor(1, "mcp")
-    beside = in_threads(executor)
+    in_thread = run_in_threads(executor)
 
-    async def then_chores(work: Callable[..., Any], *arguments: Any) -> Any:
+    async def then_jobs(work: Callable[..., Any], *arguments: Any) -> Any:
         try:
-            return await beside(work, *arguments)
+            return await in_thread(work, *arguments)
         finally:
             stdio_worker.start_worker()
 
-    built = server.build_server(local_caller(space, agent, ceiling), then_chores, lambda ctx: ceiling)
+    built = server.build_server(local_caller(space, agent, ceiling), then_jobs, lambda ctx: ceiling)
 
     async def run() -> None:
         out: Any = stdio_guard.protocol_writer()
@@ -49,15 +49,14 @@ def serve(space: str, agent: str, ceiling: str, left: UnservedInput | None = Non
     try:
         anyio.run(run)
     finally:
-        # In this order: a running call is committed, its jobs are left to the next process, and the interpreter then
-        # waits for the traces of recalls (memory/recall/traces.py) and for the encoder
-        # (memory/embedding/native_calls.py).
+        # The order matters: a running call is committed, its jobs are left to the next process, then the interpreter
+        # waits for the traces of recalls (memory/recall/traces.py) and the encoder (memory/embedding/native_calls.py).
         executor.shutdown()
         stdio_worker.end_worker()
 
 
 def local_caller(space: str, agent: str, ceiling: str) -> FindCaller:
-    """Who calls, looked up for every message: the agent that the command line names."""
+    """A function that finds the agent named on the command line, for every message again."""
 
     def who(ctx: Context) -> Principal:
         refuse_missing_instance()
@@ -67,7 +66,7 @@ def local_caller(space: str, agent: str, ceiling: str) -> FindCaller:
 
 
 class _OutputWithoutGreeting:
-    """Standard output without the answer to an `initialize` that the client was answered before."""
+    """Standard output without the answer to a repeated `initialize`, to which the client has an answer."""
 
     def __init__(self, out: TextIO, greeted: str) -> None:
         self._out, self._greeted = out, greeted
@@ -83,7 +82,7 @@ class _OutputWithoutGreeting:
 
 
 def refuse_missing_instance() -> None:
-    """Looking for a database that is not there would make an empty one."""
+    """Refuse if there is no database: connecting to a missing SQLite file would create an empty one."""
     home = settings.HOME
     if not home.initialised:
         raise NotReady(f"There is no instance {home.name!r} in {home.path.parent}.")

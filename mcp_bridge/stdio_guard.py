@@ -1,4 +1,4 @@
-"""Standard output belongs to the protocol: whatever else a process prints goes to standard error.
+"""Redirection of standard output: only the protocol is written to it, other prints go to standard error.
 
 Imports nothing but the standard library: it is called before anything that might print is loaded.
 """
@@ -10,34 +10,34 @@ import os
 import sys
 from typing import Any
 
-_wire: int | None = None
+_stdout: int | None = None
 
 
 def claim_stdout() -> None:
-    """From now on nobody but `writer` writes to what was standard output, not even a library written in C."""
-    global _wire
-    if _wire is None:
+    """Reserve standard output for `protocol_writer`; other prints, of C libraries too, go to standard error."""
+    global _stdout
+    if _stdout is None:
         sys.stdout.flush()
-        _wire = os.dup(1)
-        os.set_inheritable(_wire, False)
+        _stdout = os.dup(1)
+        os.set_inheritable(_stdout, False)
         os.dup2(2, 1)
         sys.stdout = sys.stderr
 
 
 def stdout_descriptor() -> int:
-    """The number of what was standard output."""
+    """File descriptor of the original standard output."""
     claim_stdout()
-    assert _wire is not None  # noqa: S101  claimed above
-    return _wire
+    assert _stdout is not None  # noqa: S101  claimed above
+    return _stdout
 
 
 def protocol_writer() -> io.TextIOWrapper:
-    """Where the protocol is written."""
+    """Text stream that writes the protocol."""
     return io.TextIOWrapper(os.fdopen(stdout_descriptor(), "wb", closefd=False), encoding="utf-8", newline="\n")
 
 
 class PrefixedInput(io.RawIOBase):
-    """Standard input with bytes in front of it that were read before."""
+    """Standard input, preceded by bytes that were read from it before."""
 
     def __init__(self, text: bytes) -> None:
         self._text = text
@@ -53,5 +53,5 @@ class PrefixedInput(io.RawIOBase):
 
 
 def protocol_reader(text: bytes) -> io.TextIOWrapper:
-    """The protocol as it is read, after what was read before."""
+    """Text stream that reads the protocol, beginning with text that was read before."""
     return io.TextIOWrapper(io.BufferedReader(PrefixedInput(text)), encoding="utf-8", errors="replace")

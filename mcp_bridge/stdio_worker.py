@@ -1,7 +1,7 @@
-"""What a local agent's process does besides answering: it gets ready, and runs jobs while no server does.
+"""Background thread of a local agent's process: loads the encoder, and runs jobs while no server does.
 
-An instance that is used through `flux_mcp` alone has no worker; without somebody who runs its jobs nothing stored
-would ever get its vector, and no vote would be learned from.
+An instance that is used only through `flux_mcp` has no worker process. Without this thread no grain would get its
+vector and no vote would take effect.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from django.conf import settings
 from django.db import close_old_connections
 
 from fluxcore.db_errors import error_place
-from fluxcore.work import ending, sweep, wakeup, worker
+from fluxcore.work import shutdown, sweep, wakeup, worker
 from fluxsite.run import running_state
-from memory.embedding import native_calls  # noqa: F401  loaded before any thread loads the encoder: it closes at the end
+from memory.embedding import native_calls  # noqa: F401  imported before any thread loads the encoder, to close last
 
 log = logging.getLogger(__name__)
 
-READY_SECONDS = 0.25  # a client that calls again within this time is answered first, without the encoder
-QUIET_SECONDS = 1.0  # jobs wait until nobody has called for so long
+READY_SECONDS = 0.25  # loading the encoder waits until there was no call for so long
+QUIET_SECONDS = 1.0  # jobs wait until there was no call for so long
 MINUTE = 60.0
-SECONDS_PER_ROUND = 5.0  # seconds of work before looking again whether somebody called
-END_SECONDS = 1.5  # for the job in hand at the end: clients end a process that is still there after two seconds
+SECONDS_PER_ROUND = 5.0  # jobs run for so long before the thread checks for calls again
+END_SECONDS = 1.5  # time the running job has at the end; clients kill a process after two seconds
 
 _woken = threading.Event()
 _ended = threading.Event()
@@ -32,7 +32,7 @@ _called = 0.0
 
 
 def start_worker() -> None:
-    """After the first answer: load what the next ones need, then wait for work."""
+    """Start the thread, after the first answer: it loads what later calls need, then waits for jobs."""
     global _called
     _called = time.monotonic()
     if _thread is None:
@@ -45,25 +45,25 @@ _thread: threading.Thread | None = None
 def _start() -> None:
     global _thread
     wakeup.use(lambda kinds: _woken.set())
-    _woken.set()  # for what others have left
-    _thread = threading.Thread(target=_live, name="alone", daemon=True)
+    _woken.set()  # for jobs that earlier processes left
+    _thread = threading.Thread(target=_run, name="stdio-worker", daemon=True)
     _thread.start()
 
 
 def end_worker() -> None:
-    """The client has hung up: finish the job in hand and begin no other. One that takes longer is done again later."""
+    """Finish the running job and begin no other. One that takes longer is repeated by another process."""
     _ended.set()
     _woken.set()
-    ending.finish_and_begin_no_more(END_SECONDS)
+    shutdown.finish_running_jobs(END_SECONDS)
 
 
-def _live() -> None:
+def _run() -> None:
     try:
         _wait_until_quiet(READY_SECONDS)
         if not _ended.is_set():
-            _get_ready()
+            _load_engine()
     except Exception as error:
-        log.warning("not everything could be made ready: %s", error_place(error))
+        log.warning("the engine or the encoder could not be loaded: %s", error_place(error))
     while not _ended.is_set():
         _woken.wait(MINUTE)
         _woken.clear()
@@ -73,7 +73,7 @@ def _live() -> None:
         try:
             _run_jobs()
         except Exception as error:
-            log.warning("jobs were left for later: %s", error_place(error))
+            log.warning("jobs failed and are repeated later: %s", error_place(error))
         finally:
             close_old_connections()
 
@@ -83,8 +83,8 @@ def _wait_until_quiet(seconds: float) -> None:
         pass
 
 
-def _get_ready() -> None:
-    """The engine and the encoder, for the first question."""
+def _load_engine() -> None:
+    """Load the engine and the encoder, for the first recall."""
     from memory.embedding import active_encoder
     from memory.recall import recall  # noqa: F401  loading it is the point
 
@@ -93,14 +93,14 @@ def _get_ready() -> None:
 
 def _run_jobs() -> None:
     if running_state.is_running(settings.HOME):
-        _tell_the_worker()
+        _wake_the_worker()
     elif sweep.overdue(MINUTE):
         sweep.sweep_and_run()
     else:
         worker.drain(seconds=SECONDS_PER_ROUND)
 
 
-def _tell_the_worker() -> None:
-    from fluxsite import celery  # a process without a server never needs it
+def _wake_the_worker() -> None:
+    from fluxsite import celery  # not imported while no server runs
 
     celery.wake_for_ready_rows()

@@ -1,4 +1,4 @@
-"""Work that may use the database, off the event loop."""
+"""Runs functions that use the database in threads, off the event loop."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from django.db import close_old_connections
 RunInThread = Callable[..., Awaitable[Any]]
 
 
-def in_threads(executor: ThreadPoolExecutor | None = None) -> RunInThread:
-    """In the threads of `executor`, each with a connection of its own; without one, in the thread Django gives us."""
+def run_in_threads(executor: ThreadPoolExecutor | None = None) -> RunInThread:
+    """A function that runs others in the threads of `executor`, or by default in Django's synchronous thread."""
     run = (
-        sync_to_async(_fresh, thread_sensitive=False, executor=executor)
+        sync_to_async(_with_fresh_connection, thread_sensitive=False, executor=executor)
         if executor is not None
-        else sync_to_async(_fresh, thread_sensitive=True)
+        else sync_to_async(_with_fresh_connection, thread_sensitive=True)
     )
 
     async def call(work: Callable[..., Any], *arguments: Any) -> Any:
@@ -27,9 +27,9 @@ def in_threads(executor: ThreadPoolExecutor | None = None) -> RunInThread:
     return call
 
 
-def _fresh(work: Callable[[], Any]) -> Any:
+def _with_fresh_connection(work: Callable[[], Any]) -> Any:
     close_old_connections()
     try:
         return work()
     finally:
-        close_old_connections()  # a pooled one goes back to its pool
+        close_old_connections()  # returns a pooled connection to its pool

@@ -24,7 +24,7 @@ DATABASE_FIXTURES = {"db", "transactional_db", "space", "agent", "token", "api",
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Everything that touches storage is marked so: the PostgreSQL pass runs these tests."""
-    if os.environ.get("FLUX_TEST_DATABASE") == "postgres":
+    if os.environ.get("FLUX_TEST_DATABASE") == "postgres" and "FLUX_TESTS_PROOFS" not in os.environ:
         left_out = [item for item in items if item.get_closest_marker("either_database")]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("either_database")]

@@ -78,7 +78,7 @@ class CapabilitiesForm(ActionForm):
     def given(self) -> dict[str, Any]:
         found = super().given()
         if "instead_of" not in self.data:
-            del found["instead_of"]  # not a form of ours, which always says what it showed
+            del found["instead_of"]  # sent without our form, which always has this field
         return found
 
     def preview(self) -> Any:
@@ -90,14 +90,14 @@ def capabilities_with(agent: Agent, capabilities: list[str]) -> caps.Capabilitie
     over = effective_capabilities.ancestor_layers(agent.parent_id, clock.now())
     granted = effective_capabilities.open_grants().filter(agent=agent).values_list("capability", flat=True)
     if over is None:
-        return caps.parsed(())  # an agent above it is suspended, which suspends this one too
+        return caps.parsed(())  # an ancestor is suspended, which suspends this agent too
     return effective_capabilities.combine_layers(
         effective_capabilities.layers(capabilities, granted, agent.trust), over
     )
 
 
 def _would_allow(form: ActionForm, space: int | None, held: Any) -> Any:
-    """Result of Preview: what the capabilities allow by domain, or what is wrong with the text."""
+    """Result of Preview: what the capabilities allow by domain, or an error message."""
     if "capabilities" not in form.initial:
         return None
     try:
@@ -195,7 +195,7 @@ class AgentPage(FluxModelAdmin):
     adds = Action(
         "create", "Create agent", "accounts.manage", _create, AgentForm, done="Agent created. Next: mint its token."
     )
-    acts = (
+    row_actions = (
         Action(
             "mint",
             "Mint token",
@@ -279,7 +279,7 @@ class AgentPage(FluxModelAdmin):
             done="Reactivated. Its tokens work again.",
         ),
     )
-    list_display = ["called_here", "state", "space", "trust_badge", "holds", "token_count", "last_call"]
+    list_display = ["name_with_badge", "state", "space", "trust_badge", "capability_chips", "token_count", "last_call"]
     list_filter = [
         filters.spaces("space_id"),
         filters.choice(
@@ -300,15 +300,15 @@ class AgentPage(FluxModelAdmin):
         "full_name",
         "space",
         "trust_badge",
-        "above",
+        "parent_link",
         "state",
         "votes",
         "mcp_tools",
-        "own",
-        "holds_now",
+        "own_capabilities",
+        "effective",
         "last_call",
         "outside_id",
-        "made",
+        "created",
     ]
     empty_says = "No agents yet. Create one, mint its token and put the token into your program's configuration."
 
@@ -326,8 +326,8 @@ class AgentPage(FluxModelAdmin):
             .annotate(usable=Count("pk", filter=usable), last=Max("last_used_at"))
         }
         names: dict[int, set[str]] = {}
-        here_too = Agent.objects.filter(space__in={row.space_id for row in rows}).order_by()
-        for space, name in here_too.values_list("space_id", "name")[:MOST_COMPARED]:
+        in_spaces = Agent.objects.filter(space__in={row.space_id for row in rows}).order_by()
+        for space, name in in_spaces.values_list("space_id", "name")[:MOST_COMPARED]:
             names.setdefault(space, set()).add(name)
         alike = {space: lookalikes.find_lookalikes(found) for space, found in names.items()}
         for row in rows:
@@ -335,24 +335,24 @@ class AgentPage(FluxModelAdmin):
             row.alike = alike.get(row.space_id, {}).get(row.name, [])
 
     def sections(self, request: HttpRequest, row: Any) -> list[Section]:
-        found = row.tokens.order_by("-id")[:10]
-        given = Grant.objects.filter(agent=row).order_by("-id")[:10]
+        tokens_shown = row.tokens.order_by("-id")[:10]
+        grants_shown = Grant.objects.filter(agent=row).order_by("-id")[:10]
         return [
             Section(
                 "Tokens",
                 ("token", "maximum provenance", "note", "minted", "last used", "state"),
                 [
                     (
-                        formatting.link(reverse("admin:accounts_token_change", args=[one.pk]), one),
-                        one.ceiling,
-                        one.note,
-                        formatting.relative_time(one.created_at),
-                        formatting.relative_time(one.last_used_at, none="never"),
-                        token_state(one),
+                        formatting.link(reverse("admin:accounts_token_change", args=[token.pk]), token),
+                        token.ceiling,
+                        token.note,
+                        formatting.relative_time(token.created_at),
+                        formatting.relative_time(token.last_used_at, none="never"),
+                        token_state(token),
                     )
-                    for one in found
+                    for token in tokens_shown
                 ],
-                says="No tokens yet. The agent needs one to send requests: use Mint token.",
+                says="No tokens yet. The agent needs token to send requests: use Mint token.",
                 more=_list("accounts_token", row),
             ),
             Section(
@@ -360,13 +360,13 @@ class AgentPage(FluxModelAdmin):
                 ("capability", "granted by", "granted", "expires", "state"),
                 [
                     (
-                        formatting.link(reverse("admin:accounts_grant_change", args=[one.pk]), one.capability),
-                        one.granted_by,
-                        formatting.relative_time(one.granted_at),
-                        formatting.relative_time(one.expires_at, none="never"),
-                        grant_state(one),
+                        formatting.link(reverse("admin:accounts_grant_change", args=[grant.pk]), grant.capability),
+                        grant.granted_by,
+                        formatting.relative_time(grant.granted_at),
+                        formatting.relative_time(grant.expires_at, none="never"),
+                        grant_state(grant),
                     )
-                    for one in given
+                    for grant in grants_shown
                 ],
                 says="No grants. The agent has only its own capabilities.",
                 more=_list("accounts_grant", row),
@@ -380,7 +380,7 @@ class AgentPage(FluxModelAdmin):
         return str(row.name)
 
     @admin.display(description="name", ordering="name")
-    def called_here(self, row: Any) -> Any:
+    def name_with_badge(self, row: Any) -> Any:
         return formatting.name_with_warning(row.name, row.alike)
 
     @admin.display(description="name")
@@ -392,15 +392,15 @@ class AgentPage(FluxModelAdmin):
         return formatting.badge(row.trust, "warn" if row.trust == Agent.Trust.PRIVILEGED else "plain")
 
     @admin.display(description="capabilities")
-    def holds(self, row: Any) -> Any:
+    def capability_chips(self, row: Any) -> Any:
         return formatting.chips(row.capabilities, most=3)
 
     @admin.display(description="own capabilities")
-    def own(self, row: Any) -> Any:
+    def own_capabilities(self, row: Any) -> Any:
         return formatting.chips(row.capabilities)
 
     @admin.display(description="effective capabilities")
-    def holds_now(self, row: Any) -> Any:
+    def effective(self, row: Any) -> Any:
         """Own capabilities and grants, limited by trust level and parent."""
         address = f"{reverse('admin:preview')}?agent={row.pk}"
         texts = effective_capabilities.capabilities_of(row).texts
@@ -427,13 +427,13 @@ class AgentPage(FluxModelAdmin):
         return formatting.chips(row.tools)
 
     @admin.display(description="parent")
-    def above(self, row: Any) -> Any:
+    def parent_link(self, row: Any) -> Any:
         if row.parent is None:
             return formatting.NONE
         return formatting.link(reverse("admin:accounts_agent_change", args=[row.parent.pk]), row.parent.name)
 
     @admin.display(description="created", ordering="created_at")
-    def made(self, row: Any) -> Any:
+    def created(self, row: Any) -> Any:
         return formatting.relative_time(row.created_at)
 
 

@@ -1,4 +1,4 @@
-"""The audit, as people read it: entries, where the chains stand, a look whether they hold, and an export."""
+"""Admin pages of the audit log: entries, status and verification of the chains, export."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _CHUNK = 1000
 
 
 def missing_capability(row: AuditEntry) -> str:
-    """The capability a refused agent would have needed; empty where a grant would be no use."""
+    """The capability a refused agent lacked; empty if it cannot be granted."""
     if row.outcome != AuditEntry.Outcome.REFUSED or not row.actor.startswith("agent:") or row.chain == INSTANCE_CHAIN:
         return ""
     operation, colon, target = str(_details(row).get("missing", "")).partition(":")
@@ -44,7 +44,7 @@ def missing_capability(row: AuditEntry) -> str:
     try:
         split(wanted)
     except Invalid:
-        return ""  # the entry keeps no more than the beginning of a long name
+        return ""  # the entry has only the beginning of a long name
     return wanted
 
 
@@ -67,7 +67,7 @@ def _grant(principal: Principal, row: AuditEntry, **given: Any) -> None:
 
 
 class ChainFilter(filters.Filter):
-    """One of the chains the person may read, by the name of its space."""
+    """Filter by chain, listed by the names of spaces; only chains the person may read."""
 
     title, parameter_name = "chain", "chain"
 
@@ -89,7 +89,7 @@ class AuditPage(FluxModelAdmin):
     called = ("audit entry", "audit entries")
     group = "Audit"
     about = "Every write, refused request and sign-in, recorded in tamper-evident chains."
-    acts = (
+    row_actions = (
         Action(
             "grant",
             "Grant this capability",
@@ -102,7 +102,7 @@ class AuditPage(FluxModelAdmin):
             "your own rights.",
         ),
     )
-    list_display = ["when", "outcome_badge", "actor", "action", "what", "reason_said", "chain_name"]
+    list_display = ["when", "outcome_badge", "actor", "action", "what", "short_reason", "chain_name"]
     list_filter = [
         ChainFilter,
         filters.values("outcome", "outcome", AuditEntry.Outcome.values),
@@ -120,11 +120,11 @@ class AuditPage(FluxModelAdmin):
         "object",
         "outcome_badge",
         "reason",
-        "said",
+        "details_json",
         "chain_name",
         "position",
-        "hash_said",
-        "prev_said",
+        "hash_code",
+        "previous_hash",
     ]
     empty_says = "No entries yet. Writes, refused requests and sign-ins are listed here."
 
@@ -135,7 +135,7 @@ class AuditPage(FluxModelAdmin):
         return who.may(self.reads) or row.chain in chain_status.readable_chains(who)
 
     def space_of(self, row: Any) -> int | None:
-        """Space of the chain. Entries have no foreign key to a space, so that they outlive it."""
+        """Space of the chain. Entries have no foreign key to a space, because they are kept after it is deleted."""
         return row.space_number if hasattr(row, "space_number") else None
 
     def load_extras(self, request: HttpRequest, rows: list[Any]) -> None:
@@ -179,18 +179,20 @@ class AuditPage(FluxModelAdmin):
             **self.admin_site.each_context(request),
             "opts": self.opts,
             "title": "Chains and checkpoints",
-            "standings": [_shown(one, mine) for one in chain_status.visible_statuses(who)],
+            "chains": [_chain_row(status, mine) for status in chain_status.visible_statuses(who)],
             "report": report,
             "refusal": refusal,
             "seconds": seconds,
             "names": mine,
             "runs": who.may("instance.manage"),
-            "verdicts": [(mine.get(one.chain, one.chain), one) for one in report.chains] if report else [],
+            "verdicts": [(mine.get(verdict.chain, verdict.chain), verdict) for verdict in report.chains]
+            if report
+            else [],
         }
         return TemplateResponse(request, "admin/flux/chains.html", found, status=refusal.status if refusal else 200)
 
     def export_view(self, request: HttpRequest) -> StreamingHttpResponse:
-        """The entries as they are hashed, one JSON object a line, for anybody to check."""
+        """Export the entries as they are hashed, one JSON object per line, for independent verification."""
         if not self.has_view_permission(request) or request.method not in ("GET", "HEAD"):
             raise self._refused(request, self.reads)
         mine = chain_status.verifiable_chains(current_visitor(request))
@@ -198,7 +200,7 @@ class AuditPage(FluxModelAdmin):
         if wanted is not None and wanted not in mine:
             raise Http404
         chains = [wanted] if wanted is not None else list(mine)
-        # Under ASGI Django would read a plain iterator to its end before it sends the first byte.
+        # Under ASGI Django would read a synchronous iterator to its end before it sends the first byte.
         lines = _lines_async(chains) if isinstance(request, ASGIRequest) else _lines(chains)
         name = "audit" if wanted is None else f"audit-{wanted[:8]}"
         return StreamingHttpResponse(
@@ -224,7 +226,7 @@ class AuditPage(FluxModelAdmin):
         return formatting.badge(row.outcome, "bad" if row.outcome == AuditEntry.Outcome.REFUSED else "good")
 
     @admin.display(description="reason")
-    def reason_said(self, row: Any) -> str:
+    def short_reason(self, row: Any) -> str:
         return formatting.shorten(row.reason, 60)
 
     @admin.display(description="chain")
@@ -236,44 +238,44 @@ class AuditPage(FluxModelAdmin):
         return int(row.seq)
 
     @admin.display(description="details")
-    def said(self, row: Any) -> Any:
+    def details_json(self, row: Any) -> Any:
         return formatting.pretty_json(_details(row))
 
     @admin.display(description="hash")
-    def hash_said(self, row: Any) -> Any:
+    def hash_code(self, row: Any) -> Any:
         return formatting.code(row.hash)
 
     @admin.display(description="previous hash")
-    def prev_said(self, row: Any) -> Any:
+    def previous_hash(self, row: Any) -> Any:
         return formatting.code(row.prev)
 
 
-def _shown(one: ChainStatus, names: dict[str, str]) -> dict[str, Any]:
-    """One chain as a row of the table."""
-    if one.checkpoint_at is None or one.checkpoint_entries is None:
+def _chain_row(status: ChainStatus, names: dict[str, str]) -> dict[str, Any]:
+    """Values of one chain for a row of the table."""
+    if status.checkpoint_at is None or status.checkpoint_entries is None:
         checkpoint = formatting.badge(
             "none yet", "warn", title="Without a checkpoint, entries removed from the end would go unnoticed."
         )
     else:
-        newer = one.entries - one.checkpoint_entries
+        newer = status.entries - status.checkpoint_entries
         since = (
             formatting.badge(f"{newer} newer entries" if newer > 1 else "1 newer entry", "plain")
             if newer > 0
             else formatting.badge("up to date", "good")
         )
-        checkpoint = format_html("{} {}", formatting.relative_time(clock.parse(one.checkpoint_at)), since)
-    look = chain_status.last_verification(one.chain)
-    if look is None:
-        looked: Any = formatting.NONE
+        checkpoint = format_html("{} {}", formatting.relative_time(clock.parse(status.checkpoint_at)), since)
+    last = chain_status.last_verification(status.chain)
+    if last is None:
+        verified: Any = formatting.NONE
     else:
-        found = formatting.badge("intact", "good") if look.verdict.sound else formatting.badge("broken", "bad")
-        looked = format_html("{} {}", found, formatting.relative_time(look.at))
+        found = formatting.badge("intact", "good") if last.verdict.sound else formatting.badge("broken", "bad")
+        verified = format_html("{} {}", found, formatting.relative_time(last.at))
     return {
-        "standing": one,
-        "name": names.get(one.chain, one.chain[:8]),
-        "newest": formatting.relative_time(clock.parse(one.newest)),
+        "status": status,
+        "name": names.get(status.chain, status.chain[:8]),
+        "newest": formatting.relative_time(clock.parse(status.newest)),
         "checkpoint": checkpoint,
-        "look": looked,
+        "verified": verified,
     }
 
 

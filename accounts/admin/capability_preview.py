@@ -1,4 +1,4 @@
-"""What capabilities allow, on names that exist in a space and on any a person types. Looks, and changes nothing."""
+"""Admin page "What capabilities allow": tests capabilities on existing and typed names. Changes nothing."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ def preview_page(site: Any, request: HttpRequest) -> HttpResponse:
         raise PermissionDenied
     if request.method not in ("GET", "HEAD", "POST"):
         return HttpResponseNotAllowed(["GET", "HEAD", "POST"])
-    asked = request.method == "POST"
-    form = PreviewForm(request.POST if asked else None, who=who, initial={"agent": request.GET.get("agent", "")})
+    submitted = request.method == "POST"
+    form = PreviewForm(request.POST if submitted else None, who=who, initial={"agent": request.GET.get("agent", "")})
     domains = None
-    if asked and form.is_valid():
+    if submitted and form.is_valid():
         given = form.cleaned_data
-        domains = _looked(form, who, given["agent"], given["space"], given["capabilities"], tuple(given["names"]))
-    elif not asked and form.initial["agent"] in form.agents:
-        domains = _looked(form, who, form.initial["agent"], "", [], ())
+        domains = _previewed(form, who, given["agent"], given["space"], given["capabilities"], tuple(given["names"]))
+    elif not submitted and form.initial["agent"] in form.agents:
+        domains = _previewed(form, who, form.initial["agent"], "", [], ())
     found = {
         **site.each_context(request),
         "title": "What capabilities allow",
@@ -75,19 +75,19 @@ def preview_page(site: Any, request: HttpRequest) -> HttpResponse:
         "operations": sorted(caps.OPERATIONS),
         "scoped": sorted(caps.SCOPED),
     }
-    bad = asked and bool(form.errors)
+    bad = submitted and bool(form.errors)
     return TemplateResponse(request, "admin/flux/preview.html", found, status=422 if bad else 200)
 
 
-def _looked(
+def _previewed(
     form: PreviewForm, who: SignedIn, agent: str, space: str, wanted: list[str], names: tuple[str, ...]
 ) -> list[capability_preview.DomainPreview] | None:
-    acting = form.agents.get(agent)
+    chosen = form.agents.get(agent)
     try:
         checked = caps.check(wanted)
-        held = capabilities_with(acting, checked or acting.capabilities) if acting else caps.parsed(tuple(checked))
+        held = capabilities_with(chosen, checked or chosen.capabilities) if chosen else caps.parsed(tuple(checked))
     except FluxError as refusal:
         form.add_error("capabilities", refusal.message)
         return None
-    number = acting.space_id if acting else next((one.pk for one in who.spaces.values() if one.name == space), None)
+    number = chosen.space_id if chosen else next((row.pk for row in who.spaces.values() if row.name == space), None)
     return capability_preview.preview_capabilities(held, number, names)

@@ -1,4 +1,4 @@
-"""Grants, and agents' requests for them."""
+"""Admin pages of grants and of agents' requests for them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fluxcore import clock
 
 
 class AgentRowPage(FluxModelAdmin):
-    """Rows that belong to an agent."""
+    """Base page for rows that belong to an agent."""
 
     space_path = "agent__space_id"
 
@@ -94,7 +94,7 @@ class RequestPage(AgentRowPage):
         "Capabilities that agents ask for after a refused request. Accepting one grants it immediately, until it "
         "expires."
     )
-    acts = (
+    row_actions = (
         Action(
             "accept",
             "Accept",
@@ -120,7 +120,7 @@ class RequestPage(AgentRowPage):
     )
     list_display = ["what", "state_badge", "of", "space", "why", "asked"]
     list_filter = [
-        filters.values("state", "state", GrantRequest.State.values),
+        filters.values("state", "state", GrantRequest.RequestState.values),
         filters.spaces("agent__space_id"),
         filters.typed("agent", "agent", lambda text: Q(agent__name=text)),
     ]
@@ -182,7 +182,7 @@ class GrantPage(AgentRowPage):
         done="Granted.",
         says="Takes effect immediately, within the agent's trust level, its parent's capabilities and your own rights.",
     )
-    acts = (
+    row_actions = (
         Action(
             "revoke",
             "Revoke",

@@ -48,7 +48,7 @@ class JobPage(NumberedSpacePage):
     called = ("job", "jobs")
     group = "Work"
     about = "Background jobs. A job that fails five times is parked until somebody runs it again."
-    acts = (
+    row_actions = (
         Action(
             "run",
             "Run now",

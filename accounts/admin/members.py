@@ -1,4 +1,4 @@
-"""Members: what a person is in a space."""
+"""Admin page of members: roles of people in spaces."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class MembershipPage(FluxModelAdmin):
     about = "Roles of people in spaces. Administrators are owners of every space and are not listed."
     space_path = "space_id"
     adds = Action("add", "Add a member", "people.manage", _add_member, MemberForm, done="Member added.")
-    acts = (
+    row_actions = (
         Action("role", "Change role", "people.manage", _change_role, NewRoleForm, done="Role changed."),
         Action(
             "remove",

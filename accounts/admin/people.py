@@ -125,7 +125,7 @@ class PersonPage(FluxModelAdmin):
         shows=_SECRET,
         says="Creates an account and a one-time link with which the person sets a password and a second factor.",
     )
-    acts = (
+    row_actions = (
         Action(
             "role",
             "Set a role",
@@ -154,7 +154,7 @@ class PersonPage(FluxModelAdmin):
             shows=_SECRET,
             dangerous=True,
             fits=lambda row: row.is_active,
-            says="Removes the second factor, ends all sessions and creates a one-time link to set up a new one.",
+            says="Removes the second factor, ends all sessions and creates a one-time link to set up a new session.",
         ),
         Action(
             "sign-out",
@@ -255,24 +255,28 @@ class PersonPage(FluxModelAdmin):
             row.alike = alike.get(row.username, [])
             row.has_factor = row.pk in factors
             row.locked = bool({lockout.password_key(row.username), lockout.code_key(row.pk)} & locked)
-            row.roles_here = [f"{one.role} of {one.space.name}" for one in memberships if one.user_id == row.pk]
+            row.roles_here = [
+                f"{membership.role} of {membership.space.name}"
+                for membership in memberships
+                if membership.user_id == row.pk
+            ]
 
     def sections(self, request: HttpRequest, row: Any) -> list[Section]:
         if not current_visitor(request).may("instance.manage"):
             return []
-        open_ones = Session.objects.filter(user=row).order_by("-seen_at")[:20]
+        open_sessions = Session.objects.filter(user=row).order_by("-seen_at")[:20]
         return [
             Section(
                 "Sessions",
                 ("from", "browser", "signed in", "last seen"),
                 [
                     (
-                        one.source,
-                        formatting.shorten(one.browser, 60),
-                        formatting.relative_time(one.created_at),
-                        formatting.relative_time(one.seen_at),
+                        session.source,
+                        formatting.shorten(session.browser, 60),
+                        formatting.relative_time(session.created_at),
+                        formatting.relative_time(session.seen_at),
                     )
-                    for one in open_ones
+                    for session in open_sessions
                 ],
                 says="Not signed in anywhere.",
             )

@@ -31,7 +31,7 @@ class SessionPage(FluxModelAdmin):
     called = ("session", "sessions")
     group = "People"
     about = "People who are signed in. A session ends 12 hours after sign-in, or when you end it here."
-    acts = (
+    row_actions = (
         Action(
             "end",
             "End session",
@@ -50,7 +50,7 @@ class SessionPage(FluxModelAdmin):
     empty_says = "Nobody is signed in."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Without sessions of visitors, which exist only for their forms."""
+        """Only sessions of signed-in people; those of other visitors exist only for their forms."""
         return super().get_queryset(request).filter(user__isnull=False).select_related("user").defer("session_data")
 
     def load_extras(self, request: HttpRequest, rows: list[Any]) -> None:
@@ -97,7 +97,7 @@ class OneTimeLinkPage(FluxModelAdmin):
         "Links for enrolment and account recovery. Each works once. A new link for the same person replaces the "
         "earlier one."
     )
-    list_display = ["purpose_said", "state", "person", "made", "ends"]
+    list_display = ["purpose_label", "state", "person", "created", "ends"]
     list_filter = [
         filters.choice(
             "state",
@@ -113,7 +113,7 @@ class OneTimeLinkPage(FluxModelAdmin):
     list_select_related = ["user"]
     search_fields = ["user__username"]
     ordering = ["-id"]
-    fields = ["purpose_said", "person", "made", "ends", "used", "wrong_codes", "state"]
+    fields = ["purpose_label", "person", "created", "ends", "used", "wrong_codes", "state"]
     empty_says = "No links yet. Invite somebody under People: the link is shown once, there."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -122,13 +122,13 @@ class OneTimeLinkPage(FluxModelAdmin):
     def load_extras(self, request: HttpRequest, rows: list[Any]) -> None:
         taken = roles.has_administrator()
         for row in rows:
-            row.pointless = taken and row.purpose == Enrolment.Purpose.FIRST
+            row.superseded = taken and row.purpose == Enrolment.Purpose.FIRST
 
     def titled(self, row: Any) -> str:
         return f"Link for {self.person(row)}"
 
     @admin.display(description="purpose", ordering="purpose")
-    def purpose_said(self, row: Any) -> str:
+    def purpose_label(self, row: Any) -> str:
         return {
             "first": "first administrator",
             "account": "new account",
@@ -141,7 +141,7 @@ class OneTimeLinkPage(FluxModelAdmin):
         return row.user.username if row.user is not None else "anyone with the link"
 
     @admin.display(description="created", ordering="created_at")
-    def made(self, row: Any) -> Any:
+    def created(self, row: Any) -> Any:
         return formatting.relative_time(row.created_at)
 
     @admin.display(description="expires", ordering="expires_at")
@@ -156,7 +156,7 @@ class OneTimeLinkPage(FluxModelAdmin):
     def state(self, row: Any) -> Any:
         if row.used_at is not None:
             return formatting.badge("used")
-        if row.pointless:
+        if row.superseded:
             return formatting.badge("closed", title="There is already an administrator.")
         if row.wrong_codes >= links.MAX_WRONG:
             return formatting.badge("blocked", "bad", title="Too many wrong codes.")
@@ -176,7 +176,7 @@ class LockoutPage(FluxModelAdmin):
         "Wrong passwords and codes, counted by user name, whether the name exists or not. Above the limit every "
         "sign-in with that name is refused until there were no attempts for a while."
     )
-    acts = (
+    row_actions = (
         Action(
             "unlock",
             "Unlock",

@@ -35,10 +35,10 @@ class SpacePage(FluxModelAdmin):
     about = "A space holds the memories that its agents and members share. Spaces cannot see each other."
     space_path = "pk"
     adds = Action("create", "Create space", "instance.manage", _create_space, SpaceForm, done="Space created.")
-    list_display = ["called_here", "agent_count", "member_count", "made"]
+    list_display = ["name_with_badge", "agent_count", "member_count", "created"]
     search_fields = ["name"]
     ordering = ["name"]
-    fields = ["full_name", "agent_count", "member_count", "outside_id", "made"]
+    fields = ["full_name", "agent_count", "member_count", "outside_id", "created"]
     empty_says = "No spaces yet. Create one: every agent belongs to a space."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -60,7 +60,7 @@ class SpacePage(FluxModelAdmin):
             row.alike = alike.get(row.name, [])
 
     @admin.display(description="name", ordering="name")
-    def called_here(self, row: Any) -> Any:
+    def name_with_badge(self, row: Any) -> Any:
         return formatting.name_with_warning(row.name, row.alike)
 
     @admin.display(description="name")
@@ -78,5 +78,5 @@ class SpacePage(FluxModelAdmin):
         return formatting.link(address, row.members_here) if row.members_here else 0
 
     @admin.display(description="created", ordering="created_at")
-    def made(self, row: Any) -> Any:
+    def created(self, row: Any) -> Any:
         return formatting.relative_time(row.created_at)

@@ -34,7 +34,7 @@ class TokenPage(FluxModelAdmin):
     group = "Agents"
     about = "Tokens of agents, listed by their first characters. The whole token was shown once, when it was minted."
     space_path = "agent__space_id"
-    acts = (
+    row_actions = (
         Action(
             "revoke",
             "Revoke",

@@ -1,1 +1,1 @@
-"""What all admin pages are made of: the site, one kind of page, actions, forms, filters and formatting."""
+"""Base of all admin pages: site, base page, actions, forms, filters and formatting."""

@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 PREVIEW = "_preview"  # name of the button that shows the effect and changes nothing
 
 
-def action_page(page: FluxModelAdmin, request: HttpRequest, act: Action, row: Any) -> HttpResponse:
-    if row is not None and not act.fits(row):
+def action_page(page: FluxModelAdmin, request: HttpRequest, action: Action, row: Any) -> HttpResponse:
+    if row is not None and not action.fits(row):
         messages.warning(request, "This action is no longer possible: the row has changed since you opened it.")
         return redirect(address_after(page, row))
-    wants_code = act.needs in NEED_FRESH_CODE and not current_visitor(request).fresh
+    wants_code = action.needs in NEED_FRESH_CODE and not current_visitor(request).fresh
     previewing = request.method == "POST" and PREVIEW in request.POST
-    form = act.form(
+    form = action.form(
         request.POST if request.method == "POST" and not previewing else None,
         who=current_visitor(request),
         row=row,
-        needs=act.needs,
+        needs=action.needs,
         wants_code=wants_code,
     )
     status, retry_after = 200, None
@@ -44,28 +44,28 @@ def action_page(page: FluxModelAdmin, request: HttpRequest, act: Action, row: An
         try:
             if wants_code:
                 _take_code(request, form)
-            answer = act.run(_principal(page, request, act, form, row), row, **form.given())
+            answer = action.run(_principal(page, request, action, form, row), row, **form.given())
         except FluxError as refusal:
             field = refusal.details.get("field")
             form.add_error(field if field in form.fields else None, refusal.message)
             status, retry_after = refusal.status, refusal.retry_after
         else:
-            return _after(page, request, act, row, answer or {})
+            return _after(page, request, action, row, answer or {})
     elif form.is_bound:
         status = 422
     found = {
         **page.admin_site.each_context(request),
         "opts": page.opts,
-        "act": act,
+        "action": action,
         "row": row,
         "form": form,
-        "title": act.label,
+        "title": action.label,
         "of": page.titled(row) if row is not None else "",
         "back": address_after(page, row),
         "preview": form.preview(),
         "previewing": previewing,
     }
-    response = TemplateResponse(request, "admin/flux/act.html", found, status=status)
+    response = TemplateResponse(request, "admin/flux/action.html", found, status=status)
     if retry_after is not None:
         response["Retry-After"] = str(max(1, math.ceil(retry_after)))
     return response
@@ -76,34 +76,36 @@ def _take_code(request: HttpRequest, form: ActionForm) -> None:
         current_visitor(request).user, form.cleaned_data["code"], source=client_address(request), action="step_up"
     )
     mark_fresh(request)
-    del form.fields["code"]  # if the verb refuses, the form comes back without asking for another one
+    del form.fields["code"]  # if the verb refuses, the form is shown again without asking for another code
 
 
-def _principal(page: FluxModelAdmin, request: HttpRequest, act: Action, form: ActionForm, row: Any) -> Any:
-    """In the row's space; where there is no row yet, in the space that was chosen, if the form has one."""
+def _principal(page: FluxModelAdmin, request: HttpRequest, action: Action, form: ActionForm, row: Any) -> Any:
+    """The person acting in the row's space; without a row, in the space chosen in the form, if it has one."""
     who = current_visitor(request)
     if row is not None:
         return page.principal(request, row)
     chosen = form.cleaned_data.get("space")
     number = next((space.pk for space in who.spaces.values() if space.name == chosen), None)
-    return who.principal(None if who.may(act.needs) else number)
+    return who.principal(None if who.may(action.needs) else number)
 
 
-def _after(page: FluxModelAdmin, request: HttpRequest, act: Action, row: Any, answer: dict[str, Any]) -> HttpResponse:
-    if act.shows:
+def _after(
+    page: FluxModelAdmin, request: HttpRequest, action: Action, row: Any, answer: dict[str, Any]
+) -> HttpResponse:
+    if action.shows:
         found = {
             **page.admin_site.each_context(request),
             "opts": page.opts,
-            "act": act,
+            "action": action,
             "row": row,
             "answer": answer,
-            "title": act.label,
+            "title": action.label,
             "of": page.titled(row) if row is not None else "",
             "back": address_after(page, row),
             "origin": request.build_absolute_uri("/").rstrip("/"),
         }
-        return TemplateResponse(request, act.shows, found)
-    messages.success(request, act.done)
+        return TemplateResponse(request, action.shows, found)
+    messages.success(request, action.done)
     return redirect(address_after(page, row))
 
 

@@ -45,7 +45,7 @@ def choice(parameter: str, label: str, options: Options) -> type[Filter]:
         title, parameter_name = label, parameter
 
         def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-            return [(value, said) for value, (said, _) in options.items()]
+            return [(value, label) for value, (label, _) in options.items()]
 
         def narrow(self, request: HttpRequest, value: str) -> Q:
             return options[value][1]()
@@ -116,7 +116,7 @@ def typed(parameter: str, label: str, narrow_by: Callable[[str], Q]) -> type[Fil
 
 
 def day(parameter: str, label: str, field: str, *, until: bool = False) -> type[Filter]:
-    """From the beginning, or until the end, of a day in UTC."""
+    """Filter from the beginning, or until the end, of a day in UTC."""
 
     class Day(TypedFilter):
         title, parameter_name, kind = label, parameter, "date"

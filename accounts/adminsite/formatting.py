@@ -48,7 +48,7 @@ def time_distance(at: datetime) -> str:
 
 
 def chips(texts: Iterable[str], *, most: int | None = None) -> SafeString:
-    """Short words such as capabilities, each in a frame of its own."""
+    """Short texts such as capabilities, each in its own frame."""
     given = list(texts)
     shown = given if most is None or len(given) <= most else given[: most - 1]
     found = format_html_join(" ", '<code class="chip">{}</code>', ((text,) for text in shown))
@@ -65,7 +65,7 @@ def code(text: str) -> SafeString:
 
 
 def multiline(text: str) -> SafeString:
-    """A long text with its line breaks."""
+    """A long text as HTML with its line breaks."""
     return format_html('<div class="words">{}</div>', text) if text else NONE
 
 
@@ -75,7 +75,7 @@ def shorten(text: str, length: int = 90) -> str:
 
 
 def pretty_json(found: Any) -> SafeString:
-    """A JSON value, indented."""
+    """A JSON value as indented HTML."""
     if not found:
         return NONE
     return format_html('<pre class="data">{}</pre>', json.dumps(found, indent=2, ensure_ascii=False, sort_keys=True))
@@ -90,8 +90,8 @@ def name_with_warning(name: str, others: Iterable[str]) -> SafeString:
     found = sorted(others)
     if not found:
         return format_html("{}", name)
-    said = f"{lookalikes.spell_out(name)} can be mistaken for {', '.join(map(lookalikes.spell_out, found[:5]))}"
-    return format_html("{} {}", name, badge("similar name", "warn", title=said))
+    warning = f"{lookalikes.spell_out(name)} can be mistaken for {', '.join(map(lookalikes.spell_out, found[:5]))}"
+    return format_html("{} {}", name, badge("similar name", "warn", title=warning))
 
 
 def name_with_full_warning(name: str, others: Iterable[str]) -> SafeString:

@@ -61,13 +61,13 @@ class ActionForm(forms.Form):
 
 
 class CodeInput(forms.PasswordInput):
-    """Readable while it is typed, never put back into the page: a code that failed here may be good elsewhere."""
+    """Input of a code: readable while it is typed, but never shown again, because a refused code may still be valid."""
 
     input_type = "text"
 
 
 class SpaceField(forms.ChoiceField):
-    """Choice of a space in which the person may do this; other spaces are not listed."""
+    """Choice of a space in which the person may run the action; other spaces are not listed."""
 
     def offer(self, who: SignedIn, needs: str, *, none: str = "") -> None:
         allowed = set(who.spaces_where(needs))
@@ -125,7 +125,7 @@ class ExpiryField(forms.ChoiceField):
     """Choice of a lifetime; `clean` returns the time of expiry, or None for no expiry."""
 
     def __init__(self, *, initial: str = "7d") -> None:
-        choices = [(value, said) for value, (said, _) in _LASTS.items()]
+        choices = [(value, label) for value, (label, _) in _LASTS.items()]
         super().__init__(label="Expires", choices=choices, initial=initial, required=False)
 
     def clean(self, value: Any) -> Any:

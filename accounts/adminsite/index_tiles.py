@@ -26,6 +26,8 @@ _LATELY = timedelta(hours=24)
 
 @dataclass(frozen=True)
 class Tile:
+    """A count on the admin index with its label and link."""
+
     rows: int | QuerySet[Any]  # the count itself, or the rows to count
     one: str  # the label for a count of one
     many: str
@@ -63,10 +65,10 @@ def register_tiles(make: Callable[[SignedIn], list[Tile]]) -> Callable[[SignedIn
 
 def visible_tiles(who: SignedIn) -> list[Tile]:
     """The tiles whose count is not zero, urgent ones first."""
-    made = [tile for make in _tile_functions for tile in make(who)]
-    counted = _counts([tile.rows for tile in made])
-    found = [replace(tile, count=count) for tile, count in zip(made, counted, strict=True) if count]
-    return sorted(found, key=lambda tile: not tile.urgent)
+    tiles = [tile for make in _tile_functions for tile in make(who)]
+    counts = _counts([tile.rows for tile in tiles])
+    visible = [replace(tile, count=count) for tile, count in zip(tiles, counts, strict=True) if count]
+    return sorted(visible, key=lambda tile: not tile.urgent)
 
 
 def _counts(wanted: list[int | QuerySet[Any]]) -> list[int]:
@@ -81,7 +83,7 @@ def _counts(wanted: list[int | QuerySet[Any]]) -> list[int]:
         try:
             sql, given = rows.query.sql_with_params()
         except EmptyResultSet:
-            continue  # nothing can match, so nothing is asked
+            continue  # no row can match, so it is not part of the statement
         places.append(place)
         parts.append(f"(SELECT COUNT(*) FROM ({sql}) AS counted_{place})")  # noqa: S608  Django's own SQL
         values.extend(given)
@@ -140,7 +142,7 @@ def _people(who: SignedIn) -> list[Tile]:
     if not who.may("people.manage"):
         return []
     without = User.objects.filter(is_active=True).exclude(pk__in=Authenticator.objects.values("user"))
-    # Only rows that may have reached a limit; `guesses.refuses` below decides.
+    # Only rows that may have reached a limit; `lockout.is_refused` decides.
     counted = GuessCount.objects.filter(Q(count__gte=lockout.CODE.count) | Q(day_count__gte=lockout.CODE.per_day))
     locked = [row for row in counted[:1000] if lockout.is_refused(row, lockout.rule_of(row.key))]
     return [
@@ -204,7 +206,7 @@ def _refusals(who: SignedIn) -> list[Tile]:
 
 
 def setup_steps(who: SignedIn) -> list[SetupStep]:
-    """First steps of a new instance, shown until the first request of an agent to people who can take them."""
+    """First steps of a new instance, for people who may take them, until an agent has sent its first request."""
     mine = who.spaces_where("accounts.manage")
     if Token.objects.filter(last_used_at__isnull=False).exists() or not (mine or who.may("instance.manage")):
         return []

@@ -1,7 +1,7 @@
 """Base class of all admin pages: read-only lists and rows, limited to what the person's roles may see.
 
-Django's own add, change and delete write rows past the verbs and so past the audit. Here a page lists
-and shows; whatever a person does is an `Act`: a form with a reason that calls a verb.
+Django's own add, change and delete write rows without verbs and so without audit entries. Here a page only lists and
+shows rows; every change is an `Action`: a form with a reason that calls a verb.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_SEARCH = 200
 
 
 class CappedPaginator(Paginator):  # type: ignore[type-arg]
-    """Counts at most 10,000 rows: the exact count of a million costs more than the page itself."""
+    """Paginator that counts at most 10,000 rows, because the count of a million takes longer than the page."""
 
     @cached_property
     def count(self) -> int:
@@ -44,7 +44,7 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]
 
 
 class FluxChangeList(ChangeList):
-    """A page of rows, with what they need from elsewhere fetched for all of them at once."""
+    """A list page whose rows get their data from other tables with one call for all of them."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
@@ -55,30 +55,30 @@ class FluxChangeList(ChangeList):
 
 @dataclass(frozen=True)
 class Action:
-    """Something a person can do on a page, through a verb."""
+    """Action of a person on an admin page, which calls a verb."""
 
     name: str  # in the address
     label: str  # on the button
-    needs: str  # the operation; a code is asked for where that wants a fresh one
+    needs: str  # the operation; some need a fresh code
     run: Callable[..., dict[str, Any] | None]  # (principal, row or None, **fields of the form, reason=)
     form: type[ActionForm] = ActionForm
-    says: str = ""  # what will happen, above the form
+    says: str = ""  # the effect, shown above the form
     dangerous: bool = False
-    fits: Callable[[Any], bool] = lambda row: True  # whether the row is in a state for it
+    fits: Callable[[Any], bool] = lambda row: True  # whether the row's state allows the action
     done: str = "Done."
-    # A template for an answer that is shown once, such as a new token; otherwise the person goes back to the row.
+    # Template for an answer that is shown once, such as a new token; without one the person returns to the row.
     shows: str = ""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A small table below a row: what belongs to it."""
+    """A small table on a row's page, with rows of another table that belong to it."""
 
     title: str
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]]
-    says: str = ""  # while it is empty
-    more: str = ""  # the address of all of them
+    says: str = ""  # shown if the table is empty
+    more: str = ""  # address of the full list
 
 
 if TYPE_CHECKING:
@@ -88,14 +88,16 @@ else:
 
 
 class FluxModelAdmin(Page):
-    reads: ClassVar[str]  # the operation that shows these rows
-    called: ClassVar[tuple[str, str]]  # one of them, many of them
-    group: ClassVar[str]  # where the index lists the page
-    about: ClassVar[str] = ""  # a sentence under the title
-    space_path: ClassVar[str | None] = None  # from a row to its space's number; None: only administrators see them
-    acts: ClassVar[tuple[Action, ...]] = ()  # on one row
-    adds: ClassVar[Action | None] = None  # makes a row
-    empty_says: ClassVar[str] = ""  # what the list teaches while it is empty
+    """Base of all admin pages: lists and rows by role, changes only through actions."""
+
+    reads: ClassVar[str]  # operation needed to see these rows
+    called: ClassVar[tuple[str, str]]  # name of a row, singular and plural
+    group: ClassVar[str]  # group of the page on the index
+    about: ClassVar[str] = ""  # description under the title
+    space_path: ClassVar[str | None] = None  # lookup of a row's space number; None: only for administrators
+    row_actions: ClassVar[tuple[Action, ...]] = ()  # actions on one row
+    adds: ClassVar[Action | None] = None  # action that creates a row
+    empty_says: ClassVar[str] = ""  # shown if the list is empty
 
     actions = None
     paginator = CappedPaginator
@@ -108,7 +110,7 @@ class FluxModelAdmin(Page):
 
     def __init__(self, model: type[Any], admin_site: admin.AdminSite) -> None:
         super().__init__(model, admin_site)
-        # A table's own name is a programmer's; Django's templates and messages read the people's name from here.
+        # Django's templates and messages take the names of rows from here instead of the model's name.
         self.opts.verbose_name, self.opts.verbose_name_plural = self.called
 
     # What pages say about their rows ---------------------------------------------------------------
@@ -121,7 +123,7 @@ class FluxModelAdmin(Page):
         return int(found) if found is not None else None
 
     def seen_by(self, who: SignedIn, rows: QuerySet[Any]) -> QuerySet[Any]:
-        """The rows of somebody who is no administrator."""
+        """The rows visible to a person who is not an administrator."""
         if self.space_path is None:
             return rows.none()
         return rows.filter(**{f"{self.space_path}__in": who.spaces_where(self.reads)})
@@ -130,13 +132,13 @@ class FluxModelAdmin(Page):
         return who.may(self.reads, self.space_of(row))
 
     def load_extras(self, request: HttpRequest, rows: list[Any]) -> None:
-        """Put on the rows of a page what their columns show and their table does not hold."""
+        """Set attributes of the rows of a page that columns show and that are not in their table."""
 
     def sections(self, request: HttpRequest, row: Any) -> list[Section]:
         return []
 
     def tools(self, request: HttpRequest) -> list[tuple[str, str]]:
-        """Further addresses above the list: words and where they lead."""
+        """Further links above the list: label and address."""
         return []
 
     def titled(self, row: Any) -> str:
@@ -147,7 +149,7 @@ class FluxModelAdmin(Page):
         """The id that REST, MCP and the audit log use."""
         return formatting.code(str(row.uuid))
 
-    # What Django asks; `authorise.may` answers -----------------------------------------------------
+    # Permissions that Django checks, answered by `authorise.may` ------------------------------------
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)
 
@@ -166,13 +168,13 @@ class FluxModelAdmin(Page):
         return who.may_somewhere(self.adds.needs) if self._in_spaces else who.may(self.adds.needs)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False  # changes are acts
+        return False  # changes are actions
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False  # nothing is deleted by a click
+        return False  # nothing is deleted on these pages
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        """Lists are narrowed by their filters alone; any other field would let one guess at it, letter by letter."""
+        """Allow only the declared filters of a list; with others hidden fields could be guessed, letter by letter."""
         return lookup in {found.parameter_name for found in self.list_filter}  # type: ignore[union-attr]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -182,7 +184,7 @@ class FluxModelAdmin(Page):
 
     @property
     def _in_spaces(self) -> bool:
-        """Whether members of spaces see any of it."""
+        """Whether members of spaces may see rows of this page."""
         return self.space_path is not None or type(self).seen_by is not FluxModelAdmin.seen_by
 
     @property
@@ -205,7 +207,7 @@ class FluxModelAdmin(Page):
             "lost": "e" in request.GET,
             **(extra_context or {}),
         }
-        # PostgreSQL keeps no text with a NUL. Django takes a second mistake for a broken database.
+        # PostgreSQL refuses text with a NUL. Django reports a second invalid parameter as a broken database.
         strange = any("\0" in text for pair in request.GET.items() for text in pair)
         if strange or ("e" in request.GET and len(request.GET) > 1):
             return redirect(f"{request.path}?e=1")
@@ -228,7 +230,7 @@ class FluxModelAdmin(Page):
         try:
             found = super().get_object(request, object_id, from_field)
         except (ValueError, OverflowError):
-            return None  # a number no database knows
+            return None  # not a valid id, or too large for the database
         if found is not None:
             self.load_extras(request, [found])
         return found
@@ -242,7 +244,7 @@ class FluxModelAdmin(Page):
         extra = dict(extra_context or {})
         if row is not None and self.has_view_permission(request, row):
             extra.update(
-                acts=self.acts_on(request, row),
+                row_actions=self.available_actions(request, row),
                 sections=self.sections(request, row),
                 title=self.titled(row),
                 subtitle=None,
@@ -256,38 +258,38 @@ class FluxModelAdmin(Page):
         raise self._refused(request, "")
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
-        """Django's own log stays empty: what happened to a row is on the audit chain."""
+        """Refused: Django's own log is empty, because changes of rows are in the audit log."""
         raise self._refused(request, "")
 
-    # Acts -----------------------------------------------------------------------------------------
+    # Actions --------------------------------------------------------------------------------------
     def principal(self, request: HttpRequest, row: Any) -> Principal:
         return current_visitor(request).principal(self.space_of(row))
 
-    def may_act(self, request: HttpRequest, act: Action, row: Any) -> bool:
-        return current_visitor(request).may(act.needs, self.space_of(row))
+    def may_run(self, request: HttpRequest, action: Action, row: Any) -> bool:
+        return current_visitor(request).may(action.needs, self.space_of(row))
 
-    def acts_on(self, request: HttpRequest, row: Any) -> list[tuple[Action, str]]:
-        """The acts this person can do on this row now, with their addresses."""
+    def available_actions(self, request: HttpRequest, row: Any) -> list[tuple[Action, str]]:
+        """The actions this person can run on this row now, with their addresses."""
         return [
-            (act, reverse(f"admin:{self.address}_act", args=[row.pk, act.name]))
-            for act in self.acts
-            if self.may_act(request, act, row) and act.fits(row)
+            (action, reverse(f"admin:{self.address}_action", args=[row.pk, action.name]))
+            for action in self.row_actions
+            if self.may_run(request, action, row) and action.fits(row)
         ]
 
     def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.act_view)
-        return [path("<path:object_id>/do/<slug:name>/", view, name=f"{self.address}_act"), *super().get_urls()]
+        view = self.admin_site.admin_view(self.action_view)
+        return [path("<path:object_id>/do/<slug:name>/", view, name=f"{self.address}_action"), *super().get_urls()]
 
-    def act_view(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
+    def action_view(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
         if not self.has_view_permission(request):
             raise self._refused(request, self.reads)
         row = self.get_object(request, object_id)
-        act = next((act for act in self.acts if act.name == name), None)
-        if row is None or act is None:
+        action = next((action for action in self.row_actions if action.name == name), None)
+        if row is None or action is None:
             raise Http404
-        if not self.may_act(request, act, row):
-            raise self._refused(request, act.needs, row)
-        return action_page(self, request, act, row)
+        if not self.may_run(request, action, row):
+            raise self._refused(request, action.needs, row)
+        return action_page(self, request, action, row)
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         if self.adds is None or not self.has_add_permission(request):
@@ -295,11 +297,11 @@ class FluxModelAdmin(Page):
         return action_page(self, request, self.adds, None)
 
     def _refused(self, request: HttpRequest, missing: str, row: Any = None) -> PermissionDenied:
-        """A refusal of somebody we know is on the chain, whichever address they tried."""
+        """Audit a refused request of a signed-in person, for any address of the admin."""
         principal = current_visitor(request).principal(self.space_of(row) if row is not None else None)
         details = {"method": request.method, **({"missing": missing} if missing else {})}
         try:
             audit.refuse(principal, "admin.open", audit.readable(request.path, 200), details=details)
         except RateLimited:
-            pass  # so many that the chain keeps no more of them
+            pass  # above the limit of audited refusals
         return PermissionDenied()

@@ -15,9 +15,9 @@ from django_otp.admin import OTPAdminSite
 from accounts.adminsite import index_tiles
 from accounts.visitor import current_visitor
 
-# What the index groups pages under, in this order; a page's `group` names one of them.
+# Groups of pages on the index, in this order; `group` of a page is one of them.
 GROUPS = ("Agents", "Memory", "People", "Work", "Audit")
-# Django's own views that look up rows of any table, for widgets we do not have.
+# Views of Django that read rows of any table, for widgets we do not use.
 _UNUSED = {"autocomplete", "view_on_site"}
 
 
@@ -34,7 +34,7 @@ class FluxAdminSite(OTPAdminSite):  # type: ignore[misc]
         return redirect(f"{reverse('sign-in')}?{urlencode({'next': wanted})}")
 
     def logout(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        return redirect("account")  # the button there asks with a form, which other sites cannot send
+        return redirect("account")  # signs out with a form, which other sites cannot submit
 
     def password_change(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         return redirect("change-password")
@@ -52,7 +52,7 @@ class FluxAdminSite(OTPAdminSite):  # type: ignore[misc]
         return [path("capabilities/", self.admin_view(preview), name="preview"), *kept]
 
     def has_permission(self, request: HttpRequest) -> bool:
-        """Asked twice for each page of every list of pages, and looked up once for a request and its user."""
+        """Whether the person may open the admin; cached per request and user, because Django asks many times."""
         known = getattr(request, "_may_enter", None)
         if known is None or known[0] is not request.user:
             known = (request.user, bool(super().has_permission(request)))
@@ -65,7 +65,7 @@ class FluxAdminSite(OTPAdminSite):  # type: ignore[misc]
         return found
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[dict[str, Any]]:
-        """Pages by what people look for, not by the package their tables live in."""
+        """Pages grouped by `group` instead of by Django app."""
         by_model = {
             model["model"]: model
             for app in self._build_app_dict(request, app_label).values()

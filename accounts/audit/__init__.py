@@ -1,4 +1,4 @@
-"""The audit: hash chains of who did what (`chain`), and signed checkpoints that prove them (`checkpoints`)."""
+"""Audit log: hash chains of entries (`chain`), and signed checkpoints of them (`checkpoints`)."""
 
 from accounts.audit.chain import (
     GENESIS,

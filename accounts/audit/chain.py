@@ -1,8 +1,8 @@
-"""The audit chain: who did what, in links that betray any later change.
+"""Audit chain: who did what, as tamper-evident hash chains.
 
-One chain per space and one for the instance. A link's hash covers its own fields and the hash before
-it, as canonical JSON, so field boundaries cannot be shifted. Content is never in the chain, only its
-digest. The booth writes the links of a batch just before its commit: no audit, no write.
+One chain per space and one for the instance. The hash of an entry covers its fields and the previous hash, as canonical
+JSON, so that field boundaries cannot be shifted. Content is never in the chain, only its digest. The booth writes the
+entries of a batch just before its commit, so that there is no write without its entry.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def record(
     details: dict[str, Any] | None = None,
     chain: str | None = None,
 ) -> None:
-    """Put a link on the running write's outbox."""
+    """Add an audit entry to the outbox of the running write."""
     found = dict(details or {})
     if principal.label:
         found["label"] = principal.label
@@ -59,23 +59,23 @@ def record(
     )
 
 
-# Controls, and what hides or reorders the words beside it.
+# Control characters, and characters that hide or reorder text.
 _UNREADABLE = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
 )
 
 
 def readable(text: str, length: int | None = None) -> str:
-    """Callers' words as one plain line: a control character could forge a line of a report or drive a terminal."""
+    """Escape control characters in callers' text, which could fake a line of a report or control a terminal."""
     if text.isprintable():
         return text[:length]
     return _UNREADABLE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)[:length]
 
 
 def refuse(principal: Principal, action: str, object: str, *, details: dict[str, Any]) -> None:
-    """A refusal of a known principal is itself worth a link, in a write of its own.
+    """Record a refused request of a known principal, in a separate write.
 
-    Links stay for ever, so nobody can make them without end: past the limit they are told 429 instead.
+    Entries are kept for ever, so their number is limited: above the limit the caller gets a 429 instead.
     """
     ticket = None
     who = f"{principal.agent}" if principal.agent is not None else f"user:{principal.user}" if principal.user else ""
@@ -107,12 +107,12 @@ def hash_of(
 
 
 def write(entries: list[tuple[str, datetime, str, str, str, str, str, str]]) -> None:
-    """The booth's closer: number and chain the links of a batch."""
+    """Batch writer of the audit log: number, hash and insert the entries of a batch."""
     by_chain: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
     for entry in entries:
         by_chain[entry[0]].append(entry)
     new: list[tuple[Any, ...]] = []
-    # One order for all processes, that of the locks, so that two batches cannot wait for each other.
+    # All processes use the order of the locks, so that two batches cannot deadlock.
     for chain in sorted(by_chain, key=write_locks.lock_key):
         seq, prev = _head_for_writing(chain)
         for _, at, actor, action, object, outcome, reason, details in by_chain[chain]:
@@ -142,7 +142,7 @@ class ChainVerdict:
     chain: str
     entries: int
     head: str
-    broken_at: int | None = None  # the first position that does not hold
+    broken_at: int | None = None  # position of the first invalid entry
     problem: str = ""
 
     @property
@@ -150,7 +150,7 @@ class ChainVerdict:
         return self.broken_at is None
 
 
-# One look into the index per chain, however long the chains are; counting distinct names would read them all.
+# One index lookup per chain, however long the chains are; SELECT DISTINCT would read all entries.
 _HEADS = f"""
     WITH RECURSIVE name(chain) AS (
         SELECT MIN(chain) FROM {AuditEntry._meta.db_table}
@@ -174,7 +174,7 @@ class ChainHead:
 
 
 def heads() -> dict[str, ChainHead]:
-    """Where every chain stands, in one statement."""
+    """The newest entry of every chain, read in one statement."""
     with connection.cursor() as cursor:
         cursor.execute(_HEADS)
         found = {chain: ChainHead(seq, hash, clock.rfc3339(at) or "") for chain, seq, hash, at in cursor.fetchall()}
@@ -192,21 +192,21 @@ def verify(
     known: Mapping[int, str] | None = None,
     after: tuple[int, str] = (0, GENESIS),
 ) -> ChainVerdict:
-    """Walk a chain and name the first link that was edited, removed, inserted or moved.
+    """Verify a chain; the verdict names the first entry that was edited, removed, inserted or moved.
 
-    A chain cannot see its own end cut off, nor a whole end written anew: for that, `known` gives the hashes
-    that checkpoints kept of it, by position. `after` begins behind a link that is known to hold.
+    A chain alone does not show that its end was cut off or rewritten: for that, `known` has the hashes signed by
+    checkpoints, by position. `after` starts the verification after an entry that is known to be valid.
     """
-    expected, prev, held = after[0] + 1, after[1], after[0]
-    earlier = prev  # the hash before that
+    expected, prev, signed = after[0] + 1, after[1], after[0]
+    earlier = prev  # the hash before prev
     known = known or {}
     for entry in _walk(chain, after[0] or None):
         if entry["seq"] != expected:
             return ChainVerdict(chain, expected - 1, prev, expected, f"entry {expected} is missing")
         if hash_of(*(entry[name] for name in _COLUMNS[:-1])) != entry["hash"]:
             return ChainVerdict(chain, expected - 1, prev, expected, "was changed after it was written")
-        if entry["prev"] != prev and expected - 1 > held:
-            # This link is as it was written and names another one before it: that one got a new hash.
+        if entry["prev"] != prev and expected - 1 > signed:
+            # This entry is unchanged but has another previous hash: the entry before it was changed and got a new hash.
             return ChainVerdict(
                 chain, expected - 2, earlier, expected - 1, "is not the one the next entry was chained to"
             )
@@ -214,29 +214,29 @@ def verify(
             return ChainVerdict(chain, expected - 1, prev, expected, "does not follow the entry before it")
         if expected in known:
             if entry["hash"] != known[expected]:
-                problem = f"differs from the entry a checkpoint signed: the chain was rewritten after entry {held}"
+                problem = f"differs from the entry a checkpoint signed: the chain was rewritten after entry {signed}"
                 return ChainVerdict(chain, expected - 1, prev, expected, problem)
-            held = expected
+            signed = expected
         earlier, prev = prev, entry["hash"]
         expected += 1
         if on_progress is not None:
             on_progress(1)
-    promised = max(known, default=0)
-    if expected <= promised:
-        problem = f"entry {expected} is missing: a checkpoint signed {promised} entries"
+    last_signed = max(known, default=0)
+    if expected <= last_signed:
+        problem = f"entry {expected} is missing: a checkpoint signed {last_signed} entries"
         return ChainVerdict(chain, expected - 1, prev, expected, problem)
     return ChainVerdict(chain, expected - 1, prev)
 
 
 def _walk(chain: str, after: int | None = None) -> Iterator[dict[str, Any]]:
     found = AuditEntry.objects.filter(chain=chain)
-    if after is not None:  # from the start, whatever is numbered 0 or below must be seen too
+    if after is not None:  # without it, invalid positions of 0 and below must be read too
         found = found.filter(seq__gt=after)
     yield from found.order_by("seq").values(*_COLUMNS).iterator(chunk_size=2000)
 
 
 def export(chain: str, *, after: int | None = None) -> Iterator[dict[str, Any]]:
-    """The links as they are hashed, for a stranger to check; all of them, or those after a position."""
+    """The entries as they are hashed, for independent verification; all, or those after a position."""
     for entry in _walk(chain, after):
         yield {**entry, "at": clock.rfc3339(entry["at"])}
 

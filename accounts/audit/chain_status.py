@@ -1,4 +1,4 @@
-"""The audit chains as a person may see them: their names, where they stand, and whether they hold."""
+"""Audit chains on the admin pages: names, status and verification, limited to what a person may read."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from fluxcore import clock
 from fluxcore.errors import Busy
 from fluxcore.writes import limit_messages
 
-# Some seconds of work. Whoever has longer chains verifies them in the shell, where nobody else waits for it.
+# Most entries verified on a page, which takes some seconds. Longer chains are verified in the shell.
 MOST_ENTRIES = 200_000
 
-INSTANCE = "the instance"  # how its chain is called where spaces have their names
+INSTANCE = "the instance"  # name of its chain beside the names of spaces
 
 _turn = threading.Lock()
 
 
 @dataclass(frozen=True)
 class LastVerification:
-    """What the last look at a chain found, in this process."""
+    """Result of the last verification of a chain in this process."""
 
     verdict: audit.ChainVerdict
     at: datetime
@@ -36,7 +36,7 @@ _verified: dict[str, LastVerification] = {}
 
 
 def readable_chains(who: SignedIn) -> dict[str, str]:
-    """The chains somebody may read, with their names: the instance's for administrators, those of their spaces."""
+    """Chains a person may read, with their names: those of their spaces, and for administrators the instance's."""
     found = {INSTANCE_CHAIN: INSTANCE} if who.may("audit.read") else {}
     allowed = set(who.spaces_where("audit.read"))
     return found | {space.uuid.hex: space.name for space in who.spaces.values() if space.pk in allowed}
@@ -44,14 +44,14 @@ def readable_chains(who: SignedIn) -> dict[str, str]:
 
 def visible_statuses(who: SignedIn) -> list[ChainStatus]:
     mine = readable_chains(who)
-    return [one for one in checkpoints.chain_statuses() if one.chain in mine or who.may("audit.read")]
+    return [status for status in checkpoints.chain_statuses() if status.chain in mine or who.may("audit.read")]
 
 
 def verifiable_chains(who: SignedIn) -> dict[str, str]:
-    """What somebody may have walked through. For administrators also chains whose space is gone, or that are gone."""
+    """Chains a person may verify; for administrators also chains without a space, and removed chains."""
     found = readable_chains(who)
     if who.may("audit.read"):
-        known = {one.chain for one in checkpoints.chain_statuses()} | set(checkpoints.known_chains())
+        known = {status.chain for status in checkpoints.chain_statuses()} | set(checkpoints.known_chains())
         found |= {chain: chain[:8] for chain in sorted(known - set(found))}
     return found
 
@@ -61,28 +61,28 @@ def last_verification(chain: str) -> LastVerification | None:
 
 
 def broken_chains() -> list[str]:
-    """Chains that did not hold when somebody last looked."""
+    """Chains that failed their last verification in this process."""
     return [chain for chain, found in _verified.items() if not found.verdict.sound]
 
 
 def verify(chains: list[str]) -> tuple[VerificationReport, float]:
-    """Walk these chains against the checkpoints: what was found, and in how many seconds."""
+    """Verify chains against the checkpoints; returns the report and the seconds it took."""
     heads = audit.heads()
     entries = sum(heads[chain].seq for chain in chains if chain in heads)
     if entries > MOST_ENTRIES:
         raise limit_messages.too_large_for_a_page(
-            f"A check on this page ({entries} entries are chosen)",
+            f"A verification on this page ({entries} entries are selected)",
             limit=MOST_ENTRIES,
             unit="entries",
             command="flux_audit verify",
         )
     if not _turn.acquire(blocking=False):
         raise Busy("Another verification is running. Try again in a moment.", retry_after=5)
-    begun = time.monotonic()
+    started = time.monotonic()
     try:
         report = checkpoints.verify_chains(chains=chains)
     finally:
         _turn.release()
     moment = clock.now()
     _verified.update({verdict.chain: LastVerification(verdict, moment) for verdict in report.chains})
-    return report, time.monotonic() - begun
+    return report, time.monotonic() - started

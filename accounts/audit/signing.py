@@ -1,8 +1,7 @@
-"""Who vouches for a checkpoint: Ed25519 keys of the instance, 32 bytes each, written as hex.
+"""Signing keys of checkpoints: Ed25519 keys of the instance, 32 bytes each, written as hex.
 
-The private key never leaves `keys/` in the data home. `keys/audit_public_keys` lists every public key that was
-ever in force, oldest first; it is what a stranger needs. A new key is introduced by a line of the log of
-checkpoints that the key before it has signed.
+The private key is only in `keys/` of the data home. `keys/audit_public_keys` lists all public keys, oldest first, for
+independent verification. A new key is introduced by a line of the log of checkpoints, signed with the previous key.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 SIGNING_KEY = "audit_signing_key"
-NEXT_KEY = "audit_signing_key.next"  # while one key follows another
+NEXT_KEY = "audit_signing_key.next"  # exists only during a rotation
 PUBLIC_KEYS = "audit_public_keys"
 FILES = (SIGNING_KEY, NEXT_KEY, PUBLIC_KEYS)
 _KEY = re.compile(r"[0-9a-f]{64}")
 
 
 class KeyHome(Protocol):
-    """What is asked of a data home."""
+    """The parts of a data home that signing and checkpoints use."""
 
     @property
     def name(self) -> str: ...
@@ -39,7 +38,7 @@ class KeyHome(Protocol):
     def keep_secret(self, name: str, text: str) -> None: ...
 
 
-# The library is imported where it is used: every process of the instance comes by here, few ever sign.
+# The cryptography library is imported inside functions, because few of the processes that import this module sign.
 
 
 def generate() -> str:
@@ -63,7 +62,7 @@ def _private(key: str) -> Ed25519PrivateKey:
 
 
 def is_valid_signature(public: str, signature: str, message: bytes) -> bool:
-    """Whether the owner of that key signed exactly this message."""
+    """Whether the signature of the message is valid for that public key."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -75,7 +74,7 @@ def is_valid_signature(public: str, signature: str, message: bytes) -> bool:
 
 
 def read_public_keys(path: Path) -> list[str]:
-    """The keys in such a list, oldest first."""
+    """Read a list of public keys, oldest first."""
     try:
         found = path.read_text(encoding="ascii").split()
     except (OSError, UnicodeDecodeError) as error:
@@ -87,7 +86,7 @@ def read_public_keys(path: Path) -> list[str]:
 
 @dataclass(frozen=True)
 class KeyRing:
-    """The keys in a data home, against those a log of checkpoints was signed with."""
+    """The signing keys in a data home."""
 
     home: KeyHome
     own: str | None
@@ -111,10 +110,10 @@ class KeyRing:
         return next((key for key in (self.own, self.coming) if key is not None and public_half(key) == public), None)
 
     def problem(self, used: list[str]) -> str:
-        """What is wrong if a log was signed with these keys, oldest first; empty if nothing is."""
+        """Problem of a log signed with these keys, oldest first, compared with the key ring; empty if there is none."""
         if not used:
             return "is missing or empty, although it has been signed before" if self.public else ""
-        # A kill in the middle of a change of keys leaves the list one behind its log.
+        # A kill during a rotation leaves the list one key behind the log.
         if self.public not in (used, used[:-1]):
             return f"was signed with other keys than those in keys/{PUBLIC_KEYS}"
         if self.private(used[-1]) is None:
@@ -122,7 +121,7 @@ class KeyRing:
         return ""
 
     def settle(self, used: list[str]) -> KeyRing:
-        """The last of the log's keys is the one in force from now on."""
+        """Finish a rotation: make the last key of the log the current one and remove the next key."""
         own = self.private(used[-1])
         if own is not None and (own, self.public) != (self.own, used):
             self.home.keep_secret(PUBLIC_KEYS, "".join(f"{key}\n" for key in used))

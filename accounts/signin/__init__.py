@@ -1,1 +1,1 @@
-"""How people sign in: password, second factor, lock-out, sessions, and the one-time links before all that."""
+"""Sign-in of people: passwords, second factors, lock-out, sessions and one-time links."""

@@ -1,6 +1,7 @@
-"""Signing in: a password, then a code.
+"""Credential checks of sign-in: a password, then a code.
 
-Whatever was looked at is on the chain, what was not is counted by its source. Nothing tells who has an account.
+Checked attempts of existing users are audit entries, other attempts are counted by source. Answers do not show which
+accounts exist.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _USED_CODE = "That code has been used. Wait for the next one: your app shows it 
 
 
 def check_password(username: str, password: str, *, source: str, link: int | None = None) -> User:
-    """The first step. Whoever comes with an unlock link has guesses of their own while others use up the name's."""
+    """Check the password, the first step of sign-in. Attempts with an unlock link are counted separately."""
     username = User.normalize_username(username)
     key = lockout.link_key(link) if link and links.is_unlock_link(link, username) else lockout.password_key(username)
     wait = booth.write(lambda: lockout.count_guess(key, lockout.PASSWORD))
@@ -35,7 +36,7 @@ def check_password(username: str, password: str, *, source: str, link: int | Non
             password, user.password if user is not None and usable else None, source=source, name=username
         )
     except Busy:
-        booth.write(lambda: lockout.uncount_guess(key))  # nobody has looked at it
+        booth.write(lambda: lockout.uncount_guess(key))  # the password was not checked
         raise
     except RateLimited:
         _refused(source, user, "password")
@@ -48,14 +49,14 @@ def check_password(username: str, password: str, *, source: str, link: int | Non
 
 
 def check_code(user: User, code: str, *, source: str, action: str = "sign_in", link: int | None = None) -> str:
-    """The second step, and the fresh code of a step-up: spends the code or refuses. Answers which factor it was."""
+    """Check and use up a code, at sign-in or for a step-up; returns the factor ("totp" or "backup")."""
     code = second_factors.normalise_code(code)
     if not second_factors.looks_like_a_code(code):
-        # A slip of the finger is no guess.
+        # Input that cannot be a code is not counted as an attempt.
         raise SignInRefused(
             "This is not a code. A code has six digits, a backup code has 16 letters and digits.", field="code"
         )
-    # Whoever comes with an unlock link has codes of their own to try, too.
+    # Attempts with an unlock link are counted separately.
     own = link if link is not None and links.is_unlock_link(link, user.get_username()) else None
     key = lockout.link_code_key(own) if own is not None else lockout.code_key(user.pk)
     who = instance_principal(user)
@@ -66,8 +67,8 @@ def check_code(user: User, code: str, *, source: str, action: str = "sign_in", l
             return "locked", wait
         result = second_factors.spend_code(user, code)
         if result != "wrong":
-            # Only this one: what others guessed at the name goes on counting against them. A code that was
-            # right once teaches nobody anything either.
+            # Uncount only this attempt: wrong ones by others still count. A used code is not a guess either, because
+            # it was right once.
             lockout.uncount_guess(key)
         if result in ("totp", "backup"):
             if own is not None:
@@ -81,7 +82,9 @@ def check_code(user: User, code: str, *, source: str, action: str = "sign_in", l
 
     result, wait = booth.write(change)
     if result in ("locked", "used"):
-        anonymous_refusals.count_refusal(source)  # without end to be had, so counted and not chained
+        anonymous_refusals.count_refusal(
+            source
+        )  # their number is not limited, so that they are counted and not audit entries
     if result == "locked":
         raise _locked(wait, lockout.CODE)
     if result not in ("totp", "backup"):
@@ -90,7 +93,7 @@ def check_code(user: User, code: str, *, source: str, action: str = "sign_in", l
 
 
 def instance_principal(user: User) -> Principal:
-    """A person on the instance's chain, whatever they may do elsewhere."""
+    """Principal of a person for entries on the instance's chain, without a role."""
     return Principal(
         kind="user",
         name=user.get_username(),
@@ -115,7 +118,7 @@ def _locked(wait: float, rule: lockout.LockoutRule) -> NameLocked:
 
 
 def _refused(source: str, user: User | None, why: str) -> None:
-    """A failed sign-in of somebody we know is a link, others are counted by source. Neither keeps a caller waiting."""
+    """Record a failed sign-in without waiting: as an audit entry of the user, or counted by source if unknown."""
     if user is None:
         anonymous_refusals.count_refusal(source)
         return

@@ -1,4 +1,4 @@
-"""Taking up a one-time link: choosing a password and a second factor, proved by its first code."""
+"""Enrolment with a one-time link: choosing a password and a second factor, confirmed by its first code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fluxcore.writes import booth
 
 @verb("people.enrol", needs="people.enrol", secret=True)
 def enrol(call: RunningCall, *, username: str, password: str, totp_key: str, code: str) -> Change:
-    """Use the caller's link: the person, the second factor and the end of the link are one commit."""
+    """Use the caller's link: account, second factor and the end of the link are written in one commit."""
     link = links.still_open().select_related("user").filter(pk=call.principal.enrolment or 0).first()
     if link is None:
         raise NotFound(links.CLOSED)
@@ -26,7 +26,7 @@ def enrol(call: RunningCall, *, username: str, password: str, totp_key: str, cod
     username = person.username if person is not None else User.normalize_username(username)
     keeps_password = link.purpose == Enrolment.Purpose.FACTOR
     if keeps_password:
-        # Counted before the look, as at the sign-in: many at once must not be looked at before the first is counted.
+        # Counted before the check, as at sign-in, so that concurrent attempts cannot exceed the limit.
         key_of_link = lockout.link_key(link.pk)
         if booth.write(lambda: lockout.count_guess(key_of_link, lockout.PASSWORD)):
             raise NotFound(links.CLOSED)
@@ -43,7 +43,7 @@ def enrol(call: RunningCall, *, username: str, password: str, totp_key: str, cod
         raise Invalid("That code does not match. Enter the one your app shows now.", field="code")
 
     def change() -> dict[str, Any]:
-        # The conditions once more, under the write's lock: two people with one link make one account.
+        # Checked again under the write lock, so that two people with one link create one account.
         if not links.still_open().filter(pk=link.pk).update(used_at=clock.now()):
             raise NotFound(links.CLOSED)
         if person is None:
@@ -54,7 +54,7 @@ def enrol(call: RunningCall, *, username: str, password: str, totp_key: str, cod
             user = person
             if not keeps_password:
                 User.objects.filter(pk=user.pk).update(password=password_hash)
-        # The code is spent: it does not also sign in.
+        # The code is used up and cannot also be used to sign in.
         second_factors.install(user.pk, key, spent=step)
         codes = second_factors.new_backup_codes(user.pk)
         call.record(f"user:{username}", purpose=link.purpose, second_factor=True)
@@ -64,7 +64,7 @@ def enrol(call: RunningCall, *, username: str, password: str, totp_key: str, cod
 
 
 def _count_wrong(call: RunningCall, link: Enrolment) -> None:
-    """In a write of its own, so that the count stays when the attempt is refused."""
+    """Count a wrong password or code in a separate write, which is kept when the attempt is refused."""
 
     def change() -> int:
         if not links.still_open().filter(pk=link.pk).update(wrong_codes=F("wrong_codes") + 1):

@@ -1,4 +1,4 @@
-"""One-time links: what lets somebody in who cannot sign in yet, or not any more."""
+"""One-time links for people who cannot sign in yet, or no longer."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ VALID = {
     Enrolment.Purpose.FACTOR: timedelta(hours=24),
     Enrolment.Purpose.UNLOCK: timedelta(minutes=15),
 }
-MAX_WRONG = 10  # codes and passwords; then the link ends, and whoever mistypes this often asks for a new one
+MAX_WRONG = 10  # wrong codes and passwords after which the link ends
 CLOSED = "This link has been used or has expired. Ask whoever sent it for a new one."
 
 
 def issue(secret: str, purpose: Enrolment.Purpose, *, user: User | None = None) -> None:
-    """A new link, inside a write; an earlier one that it takes the place of ends."""
+    """Create a link, inside a write. It replaces earlier ones of the same kind."""
     moment = clock.now()
-    # Unlocking a name leaves an invitation or a new second factor as it is, and the other way round.
+    # Unlock links and other links of a person do not replace each other.
     unlocking = Q(purpose=Enrolment.Purpose.UNLOCK)
     same = unlocking if purpose == Enrolment.Purpose.UNLOCK else ~unlocking
     Enrolment.objects.filter(same, used_at=None, user=user).delete()
@@ -41,7 +41,7 @@ def issue(secret: str, purpose: Enrolment.Purpose, *, user: User | None = None) 
 
 @verb("people.issue_enrolment", needs="instance.manage", secret=True)
 def issue_enrolment(call: RunningCall) -> Change:
-    """A new one-time link for the first administrator."""
+    """Create a one-time link for the first administrator."""
     secret = secrets.token_urlsafe(24)
 
     def change() -> dict[str, Any]:
@@ -59,7 +59,7 @@ def still_open() -> QuerySet[Enrolment]:
 
 
 def find(secret: str) -> Enrolment:
-    """The open link of that secret. One answer for links that are used, expired, worn out or never existed."""
+    """The open link with that secret. The error is the same for used, expired, blocked and unknown links."""
     link = still_open().select_related("user").filter(digest=digest(secret)).first()
     if link is None or (link.purpose == Enrolment.Purpose.FIRST and roles.has_administrator()):
         raise NotFound(CLOSED)
@@ -67,7 +67,7 @@ def find(secret: str) -> Enrolment:
 
 
 def link_principal(link: Enrolment) -> Principal:
-    """Who comes with a one-time link: nobody yet, allowed one thing, and only while the link is open."""
+    """Principal of a one-time link, which may only enrol, and only while the link is open."""
     return Principal(
         kind="enrolment",
         name=str(link.pk),
@@ -80,5 +80,5 @@ def link_principal(link: Enrolment) -> Principal:
 
 
 def is_unlock_link(link: int, username: str) -> bool:
-    """Whether an unlock link is this person's and still open."""
+    """Whether this is an open unlock link of that person."""
     return still_open().filter(pk=link, purpose=Enrolment.Purpose.UNLOCK, user__username=username).exists()

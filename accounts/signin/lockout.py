@@ -1,4 +1,4 @@
-"""How many guesses at a secret are looked at. Counted before the look, in one place for all processes."""
+"""Lock-out: limits of wrong passwords and codes, counted before each check, for all processes together."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True)
 class LockoutRule:
-    count: int  # guesses that are looked at, then none until `pause` has passed without one
+    count: int  # attempts that are checked; then none until `pause` has passed without one
     pause: timedelta
     per_day: int
 
 
-# A day's count may be spent just before its end and again just after: no 24 hours ever see more than twice of it.
+# A day's count can be used just before its end and again just after: at most twice of it in any 24 hours.
 PASSWORD = LockoutRule(count=10, pause=timedelta(minutes=15), per_day=50)
 CODE = LockoutRule(count=5, pause=timedelta(minutes=5), per_day=50)
 
 
 def password_key(username: str) -> str:
-    """The same kind of row for names that exist and names that do not."""
+    """Key of a user name's attempts, the same for names that exist and names that do not."""
     return f"password:{hashlib.sha256(User.normalize_username(username).casefold().encode()).hexdigest()}"
 
 
@@ -46,13 +46,13 @@ def rule_of(key: str) -> LockoutRule:
 
 
 def count_guess(key: str, rule: LockoutRule) -> float:
-    """Count one guess, inside a write of the instance's lock: 0 if it may be looked at, else the seconds to wait."""
+    """Count one attempt, inside a write under the instance's lock: 0 if it may be checked, else seconds to wait."""
     moment = clock.now()
     row = GuessCount.objects.filter(key=key).first()
     if row is None:
         GuessCount.objects.create(key=key, count=1, last_at=moment, day_count=1, day_from=moment)
         return 0
-    # A clock set back makes these negative, which never opens a lock.
+    # A clock that was set back makes these negative, which does not unlock.
     if moment - row.last_at >= rule.pause:
         row.count = 0
     if moment - row.day_from >= _DAY:
@@ -69,7 +69,7 @@ def count_guess(key: str, rule: LockoutRule) -> float:
 
 
 def uncount_guess(key: str) -> None:
-    """The guess was right, or was none."""
+    """Undo the count of an attempt that was right or was not checked."""
     row = GuessCount.objects.filter(key=key).first()
     if row is not None and row.count > 0:
         row.count -= 1
@@ -82,7 +82,7 @@ def clear_guesses(*keys: str) -> None:
 
 
 def is_locked(key: str, rule: LockoutRule) -> bool:
-    """Whether the next guess would be refused, without counting one."""
+    """Whether the next attempt would be refused; counts nothing."""
     row = GuessCount.objects.filter(key=key).first()
     return row is not None and is_refused(row, rule)
 

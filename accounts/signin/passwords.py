@@ -1,9 +1,9 @@
-"""Looking at passwords: two at a time in a process, because Argon2 takes 100 MiB for each.
+"""Password checks: two at a time in a process, because Argon2 needs 100 MiB for each.
 
-A flood of invented names must not delay people, and nobody may learn from it which names exist. So tries at names
-nobody has are looked at one at a time, in turn by source; a password of somebody who exists is looked at beside them,
-at once. If it is right, the answer comes at once. If it is wrong, the answer waits in the same line, as long as the
-look at an invented name would have taken.
+A flood of unknown names must not delay people, and response times must not show which names exist. So passwords of
+unknown names are checked one at a time, in turn by source; the password of a known name is checked at once. If it is
+right, the answer is sent at once. If it is wrong, the answer waits in the same queue, as long as the check for an
+unknown name would have taken.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from fluxcore.writes import limit_messages, limits
 
 MAX_PASSWORD = 1024
 AT_ONCE = 2
-# Tries of one source in any 60 seconds. Beyond them only right passwords are answered with anything but a refusal.
+# Attempts of one source in any 60 seconds. Above it, all but right passwords get the same refusal.
 TRIES_PER_SOURCE = 60
-# Seconds after which such a refusal comes, whoever was named: more than a look at a password takes.
+# Seconds after which that refusal is sent, whichever name was given: more than a check takes.
 REFUSED_AFTER = 1.0
 _places = threading.BoundedSemaphore(AT_ONCE)
 _waiting = FairQueue(1)
@@ -47,12 +47,12 @@ def _busy() -> Busy:
 
 @lru_cache(maxsize=1)
 def _decoy_hash() -> str:
-    """The hash looked at for names nobody has, as slow as any other."""
+    """Hash that is checked for unknown names, as slow as any other."""
     return make_password("nobody has this password")
 
 
 def check_attempt(password: str, password_hash: str | None, *, source: str, name: str) -> bool:
-    """Whether a try to sign in has the right password; None stands for a name nobody can sign in with."""
+    """Whether a sign-in attempt has the right password. `password_hash` is None for unknown and suspended users."""
     began = time.monotonic()
     wait = limits.count(f"sign-in:{source}", limit=TRIES_PER_SOURCE)
     if wait:
@@ -79,21 +79,21 @@ def check_attempt(password: str, password_hash: str | None, *, source: str, name
 
 
 def _timed(password: str, password_hash: str | None) -> tuple[bool, float]:
-    """Whether it is the password, and the seconds the look took without the wait for a place."""
+    """Whether the password is right, and the seconds the check took without the wait for a place."""
     with _place():
         began = time.monotonic()
         return _right(password, password_hash), time.monotonic() - began
 
 
 def _right(password: str, password_hash: str | None) -> bool:
-    nobody = _decoy_hash()
+    decoy = _decoy_hash()
     if len(password) > MAX_PASSWORD:
         return False
-    return check_password(password, password_hash or nobody) and password_hash is not None
+    return check_password(password, password_hash or decoy) and password_hash is not None
 
 
 def matches(password: str, password_hash: str) -> bool:
-    """Whether it is the password of somebody who is known to exist."""
+    """Whether the password of a known user is right."""
     return _timed(password, password_hash)[0]
 
 

@@ -1,4 +1,4 @@
-"""The second factor: codes of an authenticator app (TOTP, RFC 6238) and backup codes, each good once."""
+"""Second factors: codes of an authenticator app (TOTP, RFC 6238) and backup codes, each valid once."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from fluxcore.encryption import decrypt, encrypt, keyed_digest
 from fluxcore.errors import Invalid
 
 STEP_SECONDS = 30
-# Clocks differ: a code is taken from this long before its 30 seconds begin until this long after they end.
+# Tolerance for different clocks: seconds before and after the 30 seconds of a code in which it is accepted.
 TOLERANCE_SECONDS = 10
 BACKUP_CODES = 10
-# No letter or digit that could be read as another: 16 of these 31 are 79 random bits.
+# Characters of backup codes, without those that look alike: 16 of these 31 are 79 random bits.
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 _TOTP_CODE = re.compile(r"[0-9]{6}")
 _BACKUP_CODE = re.compile(rf"[{_LETTERS}]{{16}}")
@@ -35,11 +35,11 @@ def new_key() -> bytes:
 
 def check_key(key: bytes) -> None:
     if not 16 <= len(key) <= 64:
-        raise Invalid("A key has 128 to 512 bits.", field="totp_key_file")
+        raise Invalid("The key must have 128 to 512 bits.", field="totp_key_file")
 
 
 def otp_uri(key: bytes, username: str) -> str:
-    """What the QR picture says, in the form authenticator apps agree on."""
+    """The otpauth:// URI in the QR code, as authenticator apps read it."""
     issuer = f"Flux Memory ({settings.HOME.name})"
     label = quote(f"{issuer}:{username}")
     found = {"secret": base64.b32encode(key).decode(), "issuer": issuer, "algorithm": "SHA1", "digits": 6, "period": 30}
@@ -47,7 +47,7 @@ def otp_uri(key: bytes, username: str) -> str:
 
 
 def step_of(key: bytes, code: str) -> int | None:
-    """The time step a code belongs to, if it is one that counts now."""
+    """The time step of a code that is valid now; None if it is not."""
     if not _TOTP_CODE.fullmatch(code):
         return None
     now = clock.now().timestamp()
@@ -61,7 +61,7 @@ def key_context(user: int) -> str:
 
 
 def install(user: int, key: bytes, *, spent: int) -> None:
-    """Give a person this authenticator instead of any they had; the code that proved it is spent."""
+    """Replace a person's authenticator. `spent` is the time step of the code that confirmed it, which is used up."""
     Authenticator.objects.filter(user_id=user).delete()
     Authenticator.objects.create(
         user_id=user,
@@ -78,7 +78,7 @@ def remove(user: int) -> None:
 
 
 def new_backup_codes(user: int) -> list[str]:
-    """Ten new codes instead of all earlier ones. This is the only time they can be read."""
+    """Create ten backup codes, which replace all earlier ones. They cannot be read again."""
     codes = ["".join(secrets.choice(_LETTERS) for _ in range(16)) for _ in range(BACKUP_CODES)]
     BackupCode.objects.filter(user_id=user).delete()
     BackupCode.objects.bulk_create(
@@ -92,7 +92,7 @@ def backup_codes_left(user: int) -> int:
 
 
 def normalise_code(text: str) -> str:
-    """As people type it: apps show `123 456`, lists show `abcd-efgh-…`."""
+    """A code without the spaces and hyphens with which it is shown (`123 456`, `abcd-efgh-…`), in lower case."""
     return "".join(text.split()).replace("-", "").lower()
 
 
@@ -101,7 +101,7 @@ def looks_like_a_code(text: str) -> bool:
 
 
 def spend_code(user: User, code: str) -> Result:
-    """Use a code up, inside a write: of any number of callers with one code, one is told that it was good."""
+    """Check a code and use it up, inside a write: of several concurrent callers one succeeds."""
     if _BACKUP_CODE.fullmatch(code):
         return _spend_backup(user.pk, code)
     device = Authenticator.objects.filter(user_id=user.pk, confirmed=True).first()
@@ -110,17 +110,17 @@ def spend_code(user: User, code: str) -> Result:
     step = step_of(decrypt(device.sealed_key, about=key_context(user.pk)), code)
     if step is None:
         return "wrong"
-    # Not only the same code again: those of earlier steps are spent with it.
+    # Codes of earlier time steps are used up too.
     if not Authenticator.objects.filter(pk=device.pk, last_step__lt=step).update(last_step=step):
         return "used"
     return "totp"
 
 
 def _spend_backup(user: int, code: str) -> Result:
-    mine = BackupCode.objects.filter(user_id=user, digest=_digest(user, code))
-    if mine.filter(used_at=None).update(used_at=clock.now()):
+    matching = BackupCode.objects.filter(user_id=user, digest=_digest(user, code))
+    if matching.filter(used_at=None).update(used_at=clock.now()):
         return "backup"
-    return "used" if mine.exists() else "wrong"
+    return "used" if matching.exists() else "wrong"
 
 
 def _digest(user: int, code: str) -> str:

@@ -1,4 +1,4 @@
-"""Sessions of people, in the database: kept under a digest of their key, and known by whose they are."""
+"""Browser sessions in the database, stored under a digest of their key, with user, address and browser."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ from accounts.models import Session
 from fluxcore import clock
 from fluxcore.writes import booth
 
-MAX_AGE = timedelta(hours=12)  # from the sign-in, however busy it is
+MAX_AGE = timedelta(hours=12)  # from sign-in, whether the session is used or not
 _KEY = re.compile(r"[a-z0-9]{32}")
 # Names inside a session's data.
 CREATED, SOURCE, BROWSER, FRESH = "created_at", "source", "browser", "fresh_at"
 
 
 class SessionStore(DatabaseSessions):
+    """Session backend that stores `Session` rows."""
+
     @classmethod
     def get_model_class(cls) -> type[Session]:
         return Session
 
     def _validate_session_key(self, key: str | None) -> bool:
-        """Only what we hand out reaches the database: a quoted cookie can carry a NUL, which PostgreSQL refuses."""
+        """Whether a key has our format. Others never reach the database: PostgreSQL refuses a NUL, for example."""
         return bool(key) and bool(_KEY.fullmatch(str(key)))
 
     def create_model_instance(self, data: dict[str, Any]) -> Session:
@@ -39,11 +41,11 @@ class SessionStore(DatabaseSessions):
         return found
 
 
-_noted: dict[str, float] = {}  # when this process last wrote down a session's use, by its key
+_noted: dict[str, float] = {}  # by session key: when this process last wrote its time of use
 
 
 def note_seen(key: str) -> None:
-    """When a session was last used, at most once a minute and never in the person's way."""
+    """Write when a session was last used, at most once a minute and without waiting."""
     now = time.monotonic()
     if now - _noted.get(key, -60.0) < 60:
         return
@@ -54,7 +56,7 @@ def note_seen(key: str) -> None:
 
 
 def end_sessions(*, user: int, keep: str | None = None) -> int:
-    """End a person's sessions, everywhere and at once. Call inside a write."""
+    """Delete all sessions of a person, except `keep`. Call inside a write."""
     found = Session.objects.filter(user_id=user)
     if keep is not None:
         found = found.exclude(session_key=keep)

@@ -11,7 +11,7 @@ from fluxcore import command_names
 
 register = template.Library()
 
-# In this order: most browsers also claim to be the ones that came before them.
+# In this order, because most browsers also name older ones in their User-Agent.
 _BROWSERS = {"Edg": "Edge", "OPR/": "Opera", "Firefox/": "Firefox", "Chrom": "Chrome", "Safari/": "Safari"}
 _SYSTEMS = {
     "Android": "Android",
@@ -26,14 +26,14 @@ _SYSTEMS = {
 
 @register.simple_tag(takes_context=True)
 def shell(context: dict[str, Any]) -> frame.PageFrame | None:
-    """`{% shell as shell %}`"""
+    """Template tag `{% shell as shell %}`: the frame of the page."""
     request = context.get("request")
     return frame.frame_of(request) if request is not None else None
 
 
 @register.simple_tag
 def typed(*words: str) -> str:
-    """`{% typed "flux_token mint" name %}`: a command as the user of this instance types it."""
+    """Template tag `{% typed "flux_token mint" name %}`: a command as the user of this instance types it."""
     return command_names.typed_command(" ".join(words))
 
 

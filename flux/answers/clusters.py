@@ -1,4 +1,4 @@
-"""Answers: what hangs together."""
+"""Types of answers about clusters."""
 
 from __future__ import annotations
 

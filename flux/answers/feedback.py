@@ -1,4 +1,4 @@
-"""Answers: what became of votes."""
+"""Types of answers to feedback calls."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Recorded(TypedDict):
     effective_signal: float
 
 
-class Result(TypedDict):
+class VoteResult(TypedDict):
     index: int
     status: str
     trace_id: NotRequired[str]
@@ -38,7 +38,7 @@ class Result(TypedDict):
 
 
 class RecordedBatch(TypedDict):
-    results: list[Result]
+    results: list[VoteResult]
     count: int
     refused: int
 
@@ -49,7 +49,7 @@ class Withdrawn(TypedDict):
     changed: bool
 
 
-class Due(TypedDict):
+class PendingTrace(TypedDict):
     trace_id: str
     query: str
     asked_at: str
@@ -57,5 +57,5 @@ class Due(TypedDict):
 
 
 class Pending(TypedDict):
-    pending: list[Due]
+    pending: list[PendingTrace]
     more: bool

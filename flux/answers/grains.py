@@ -1,11 +1,11 @@
-"""Answers: one grain, many grains, and what is said about them."""
+"""Types of answers about grains."""
 
 from __future__ import annotations
 
 from typing import Any, NotRequired, TypedDict
 
 
-class Particulars(TypedDict):
+class GrainFields(TypedDict):
     id: str
     content: str
     provenance: str
@@ -26,11 +26,11 @@ class Particulars(TypedDict):
 
 class Stored(TypedDict):
     grain_id: str
-    status: str  # stored, corroborated; quarantined, pending_deletion: the text was removed and is not recalled
-    action: str  # the same in flux-memory's words: stored_wired or duplicate where it is recalled
+    status: str  # stored, corroborated, or (for a text that was removed before) quarantined, pending_deletion
+    action: str  # the status by its name in flux-memory: stored_wired or duplicate if it is recalled
     provenance: str
-    provenance_claimed: NotRequired[str]  # of a caller without a token, where it was lowered
-    reason: NotRequired[str]  # why it is not recalled
+    provenance_claimed: NotRequired[str]  # claim of a caller without a token, if it was lowered
+    reason: NotRequired[str]  # why the text is not recalled
 
 
 class Extracted(Stored):
@@ -46,7 +46,7 @@ class RestsOn(TypedDict):
     at: str
 
 
-class Found(TypedDict):
+class ExtractionResult(TypedDict):
     grain_id: str
     extraction: str | None
     problem: str | None
@@ -78,7 +78,7 @@ class StoredBatch(TypedDict):
     refused: int
 
 
-class Grain(Particulars):
+class Grain(GrainFields):
     ordinal: int | None
     writer: str
     label: str
@@ -122,12 +122,12 @@ Conduits = TypedDict(
 )
 
 
-class Door(Feature):
+class EntryLink(Feature):
     weight: float | None
     idf: float | None
 
 
-class Use(TypedDict):
+class GrainRecall(TypedDict):
     at: str
     place: int
     trace_id: str | None
@@ -160,7 +160,7 @@ class Vote(TypedDict):
     query: str | None
 
 
-class Home(TypedDict):
+class ClusterReference(TypedDict):
     id: str
     name: str
 
@@ -180,11 +180,11 @@ class Lineage(TypedDict):
 
 class Dossier(Grain):
     conduits: Conduits
-    found_by: list[Door]
-    recalls: list[Use]
+    found_by: list[EntryLink]
+    recalls: list[GrainRecall]
     transitions: list[Transition]
     votes: list[Vote]
-    cluster: Home | None
+    cluster: ClusterReference | None
     lineage: Lineage
 
 
@@ -200,10 +200,10 @@ class Closed(TypedDict):
     changed: bool
 
 
-class Moved(TypedDict):
+class StatusChanged(TypedDict):
     grain_id: str
     before: str
     status: str
     changed: bool
     purged_after: NotRequired[str | None]
-    same_text: NotRequired[int]  # other grains of the text that moved with it
+    same_text: NotRequired[int]  # number of other grains with the same text that got the status too

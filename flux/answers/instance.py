@@ -1,4 +1,4 @@
-"""Answers: how the server is."""
+"""Types of answers about the server's health."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers: who the caller is and what it asked for."""
+"""Types of answers about the calling agent and its grant requests."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""Answers: what was recalled and why."""
+"""Types of answers to recalls, and of traces."""
 
 from __future__ import annotations
 
 from typing import Any, NotRequired, TypedDict
 
-from flux.answers.grains import Particulars
+from flux.answers.grains import GrainFields
 
 
-class Hit(Particulars):
+class RecallResult(GrainFields):
     score: float
     source: str
     writers: int
@@ -15,23 +15,23 @@ class Hit(Particulars):
     same: list[str]
 
 
-class Beside(Particulars):
+class Neighbour(GrainFields):
     cluster: str | None
 
 
-class Part(TypedDict):
+class ScorePart(TypedDict):
     name: str
     called: str
     part: float
 
 
-class Word(TypedDict):
+class MatchedTerm(TypedDict):
     term: str
     word: str
     part: float
 
 
-class Step(TypedDict):
+class PathStep(TypedDict):
     conduit: int
     from_entry: NotRequired[str]
     from_grain: NotRequired[str]
@@ -42,15 +42,15 @@ class Step(TypedDict):
     hop: int
 
 
-class Why(TypedDict):
+class GrainExplanation(TypedDict):
     place: int
     grain_id: str
     score: float
     source: str
     says: str
-    parts: list[Part]
-    words: list[Word]
-    path: list[Step]
+    parts: list[ScorePart]
+    words: list[MatchedTerm]
+    path: list[PathStep]
     same: int
 
 
@@ -65,7 +65,7 @@ class Explanation(TypedDict):
     offered: list[Offered]
     weights: dict[str, Any]
     caps: list[str]
-    grains: list[Why]
+    grains: list[GrainExplanation]
 
 
 class FeedbackDue(TypedDict):
@@ -74,13 +74,13 @@ class FeedbackDue(TypedDict):
 
 
 class Retrieved(TypedDict):
-    grains: list[Hit]
+    grains: list[RecallResult]
     trace_id: str
     confidence: float
     hop_count: int
     features: list[str]
     fallback_triggered: bool
-    expansion_candidates: list[Beside]
+    expansion_candidates: list[Neighbour]
     rung: str
     vectors_missing: int | None
     query_truncated: bool

@@ -1,5 +1,5 @@
-"""Calls declared once: what each takes, answers and needs. Server and client both follow these declarations.
+"""Declarations of calls: the fields, answer and capabilities of each. Server and client both follow them.
 
-`flux/calls/base.py` says what a declaration consists of, docs/adding-a-call.md how one is added. Nothing here imports
-Django, numpy or the rest of this house.
+`flux/calls/base.py` explains the parts of a declaration, docs/adding-a-call.md how to add one. Nothing here imports
+Django, numpy or another package of this code base.
 """

@@ -1,14 +1,14 @@
-"""Answers of exact memory, boards, locks and queues, key for key.
+"""Answer types of calls on keys, boards, locks and queues.
 
-`Annotated[type, "sentence"]` describes a key; `flux/calls/schema.py` makes JSON schemas of these types. Without
-pydantic, so that the client can import them at once.
+`Annotated[type, "sentence"]` describes a key; `flux/calls/schema.py` makes JSON schemas of these types. They do
+without pydantic, which would slow down the import of the client.
 """
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 Moment = Annotated[str, ("format", "date-time")]  # RFC 3339
 Identifier = Annotated[str, ("format", "uuid")]
-IfWhole = Annotated[int | None, "null for who may read only part of the board."]
+IfWhole = Annotated[int | None, "null unless you may read the whole board."]
 
 
 class Written(TypedDict):
@@ -16,18 +16,18 @@ class Written(TypedDict):
     version: int
     sha: NotRequired[str]
     expires_at: NotRequired[Moment | None]
-    deleted: NotRequired[Annotated[bool, "Of a compare-and-set to null, which deletes."]]
+    deleted: NotRequired[Annotated[bool, "true after a compare-and-set to null, which deletes the key."]]
 
 
 class Changed(Written):
-    value: NotRequired[Annotated[Any, "What came of it."]]
+    value: NotRequired[Annotated[Any, "The new value."]]
 
 
 class Deleted(TypedDict):
     key: str
-    deleted: Annotated[bool, "False: there was nothing."]
-    version: Annotated[int, "The last one; 0 where nothing was deleted."]
-    forgotten: NotRequired[Annotated[int, "With history=forget: versions that were purged."]]
+    deleted: Annotated[bool, "false: there was no such key."]
+    version: Annotated[int, "Last version of the key; 0 if nothing was deleted."]
+    forgotten: NotRequired[Annotated[int, "With history=forget: number of versions purged."]]
 
 
 class BatchDone(TypedDict):
@@ -45,21 +45,21 @@ class KeyFacts(TypedDict):
     written_at: Moment
 
 
-class Kept(KeyFacts):
+class KeyValue(KeyFacts):
     value: Any
 
 
-class Listed(KeyFacts):
-    value: NotRequired[Annotated[Any, "With values=true."]]
+class KeyEntry(KeyFacts):
+    value: NotRequired[Annotated[Any, "Only with values=true."]]
 
 
 class KeyPage(TypedDict):
-    keys: list[Listed]
+    keys: list[KeyEntry]
     count: int
     next_cursor: str | None
 
 
-class Earlier(TypedDict):
+class EarlierVersion(TypedDict):
     version: int
     kind: Literal["written", "deleted"]
     sha: str
@@ -72,10 +72,10 @@ class Earlier(TypedDict):
 
 class History(TypedDict):
     key: str
-    version: Annotated[int, "The newest, or the one that was asked for."]
-    current: NotRequired[Annotated[bool, "Whether the key holds something now."]]
-    versions: NotRequired[list[Earlier]]
-    value: NotRequired[Annotated[Any, "With version: what it held."]]
+    version: Annotated[int, "The newest version, or the requested one."]
+    current: NotRequired[Annotated[bool, "Whether the key has a value now."]]
+    versions: NotRequired[list[EarlierVersion]]
+    value: NotRequired[Annotated[Any, "With version: the value in that version."]]
     sha: NotRequired[str]
     bytes: NotRequired[int]
 
@@ -90,7 +90,7 @@ class Board(TypedDict):
 
 
 class MadeBoard(Board):
-    made: Annotated[bool, "False: it was there already."]
+    made: Annotated[bool, "false: the board already existed."]
 
 
 class DeletedBoard(TypedDict):
@@ -109,7 +109,7 @@ class Boards(TypedDict):
 class Lock(TypedDict):
     board: str
     lock: str
-    token: Annotated[int, "The fencing token: higher than any holder's before."]
+    token: Annotated[int, "Fencing token, higher than that of any earlier holder."]
     expires_at: Moment | None
 
 
@@ -136,8 +136,8 @@ class Task(TypedDict):
 class Claimed(TypedDict):
     board: str
     queue: str
-    task: Annotated[Identifier | None, "Null: nothing waits."]
-    value: NotRequired[Annotated[Any, "What was added."]]
+    task: Annotated[Identifier | None, "null: no task is waiting."]
+    value: NotRequired[Annotated[Any, "The value that was added."]]
     token: NotRequired[int]
     expires_at: NotRequired[Moment]
 
@@ -161,7 +161,7 @@ class Queues(TypedDict):
     count: int
 
 
-# "in" is no name a class can give a key.
+# In this form because "in" is a keyword and no name of a class attribute.
 KeyChange = TypedDict(
     "KeyChange",
     {
@@ -185,4 +185,4 @@ KeyChange = TypedDict(
 class Watched(TypedDict):
     changes: list[KeyChange]
     count: int
-    position: Annotated[str, "Where to go on: since."]
+    position: Annotated[str, "Pass it as since to continue."]

@@ -1,7 +1,7 @@
-"""A call, declared once: its fields, its answer, and under which name each server offers it.
+"""Base classes of declared calls: fields, answer, and the name of a call at REST, MCP, SDK and shell.
 
     class SetKey(Write, Answers[Written]):
-        \"\"\"Write a value; with an expectation only if it holds.\"\"\"
+        \"\"\"Write a value, replacing the current one.\"\"\"
 
         sdk, rest = "{word}_set", "PUT /{place}/kv/{key}"
         needs = ("{domain}.write",)
@@ -11,9 +11,9 @@
         key: Key
         value: Any = Field(description="Any JSON.")
 
-REST route, OpenAPI, MCP tool, SDK methods, shell command and tables of the documents are made from it; a handler
-(`accounts/calls.py`) does the work. A call with a field `place` is offered at each of the `PLACES`: for them `{word}`,
-`{domain}` and `{whose}` stand for the place's own words.
+REST route, OpenAPI, MCP tool, SDK methods, shell command and tables of the documents are generated from it; a handler
+(`accounts/calls.py`) carries it out. A call with a field `place` is offered at each of the `PLACES`: their words
+replace `{word}`, `{domain}` and `{whose}`.
 """
 
 import inspect
@@ -33,44 +33,46 @@ WITH_SLASHES = ("key", "path")  # fields that, in an address, may hold slashes
 
 
 class Answers(Generic[AnswerType]):
-    """Says what a call answers: `class GetKey(Read, Answers[Kept])`.
+    """Type of a call's answer: `class GetKey(Read, Answers[KeyValue])`.
 
-    Beside the model and not `Call[Kept]`: pydantic would make a second model for each such base, which doubles what
-    loading the declarations costs.
+    A base of its own instead of `Call[KeyValue]`: for that pydantic would make a second model of each call, which
+    doubles the time it takes to load the declarations.
     """
 
 
 class Declared(BaseModel):
-    """Part of what a call takes: exactly these fields, of exactly these types."""
+    """Base of all models: unknown fields and other types are refused."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True, hide_input_in_errors=True)
 
 
 class Call(Declared):
-    """Base of all calls. The docstring of a call is its description for people, programs and models."""
+    """Base of all calls. The docstring of a call is its description in every document and tool list."""
 
     sdk: ClassVar[str] = ""  # method of the client, and operationId of the OpenAPI document
-    verb: ClassVar[str] = ""  # as the audit chain names it; empty where the handler chooses among verbs
+    verb: ClassVar[str] = ""  # name in the audit chain; empty where the handler chooses among verbs
     needs: ClassVar[tuple[str, ...]] = ()  # capabilities, all of them
     rest: ClassVar[str] = ""  # "METHOD /path/{field}"; empty: not over REST
-    # Fields that GET and DELETE cannot carry, as an object or any JSON; tools and the other methods of REST take them.
+    # Fields that GET and DELETE cannot carry (objects, any JSON). MCP tools and the other methods of REST take them.
     not_over_rest: ClassVar[tuple[str, ...]] = ()
-    tagged: ClassVar[bool] = False  # the answer's version is its ETag
-    tool: ClassVar[str | None] = ""  # of MCP; empty: named like the method; None: no tool
-    group: ClassVar[str] = ""  # of tools and shell commands; a place has its own
-    title: ClassVar[str] = ""  # of the tool
-    reads: ClassVar[bool] = False  # changes nothing
-    repeats: ClassVar[bool] = False  # the same call again changes nothing more
-    destroys: ClassVar[bool] = False  # what it takes away cannot be had again
-    # Command lines: "incr {key} {by} op=incr" is `flux kv incr KEY BY`; other fields are options. "board: ..." is a
-    # line of one group only.
+    tagged: ClassVar[bool] = False  # the version in the answer is its ETag
+    tool: ClassVar[str | None] = ""  # MCP tool; empty: named like the SDK method; None: no tool
+    group: ClassVar[str] = ""  # group of tools and shell commands; a call with a place is in its group
+    title: ClassVar[str] = ""  # title of the MCP tool
+    reads: ClassVar[bool] = False  # changes nothing (MCP: readOnlyHint)
+    repeats: ClassVar[bool] = False  # repeating it changes nothing more (MCP: idempotentHint)
+    destroys: ClassVar[bool] = False  # cannot be undone (MCP: destructiveHint)
+    # Command lines: "incr {key} {by} op=incr" is `flux kv incr KEY BY`; other fields are options. A line that begins
+    # with "board: " is only in that group.
     shell: ClassVar[tuple[str, ...]] = ()
-    # Command lines (by their first word) that a person confirms with --confirm: the field whose value is repeated, and
-    # what happens then.
+    # Command lines, by their first word, that a person must confirm with --confirm: the field whose value is repeated,
+    # and what happens then.
     confirms: ClassVar[dict[str, tuple[str, str]]] = {}
-    # Optional fields that the client's method also takes by position.
+    # Optional fields that the SDK method also takes by position.
     by_position: ClassVar[tuple[str, ...]] = ()
-    # Fields that work, of the address too, for documents and for tests of who may call it.
+    # Fields each value of `op` takes; other values refuse them.
+    fields_of_op: ClassVar[dict[str, tuple[str, ...]]] = {}
+    # Valid fields, those of the path too, for documents and for tests of capabilities.
     example: ClassVar[dict[str, Any]] = {}
 
 
@@ -82,52 +84,50 @@ class Read(Call):
 
 
 class Write(Call):
-    """A call that changes something, is written down, and happens once for one idempotency key."""
+    """A call that changes something. It is recorded in the audit chain and happens once for one idempotency key."""
 
-    reason: Reason | None = Field(None, description="Why, for the audit chain.")
-    idempotency_key: IdempotencyKey | None = Field(
-        None, description="Repeat a call with the same key and it happens once."
-    )
+    reason: Reason | None = Field(None, description="Reason, recorded in the audit log.")
+    idempotency_key: IdempotencyKey | None = Field(None, description="Repeated calls with the same key happen once.")
 
 
 @dataclass(frozen=True)
-class At:
-    """A kind of place that a call with a field `place` is offered at: `agents/NAME` or `boards/NAME`."""
+class PlaceKind:
+    """A kind of place with keys, `agents/NAME` or `boards/NAME`, and the words it puts into declarations."""
 
-    kind: str  # the first part of the place
-    field: str  # how the name behind it is called
-    word: str  # the first word of methods and tools, and their group
-    domain: str  # of the capability
-    whose: str  # in a title
-    says: str  # of the name, as an optional argument of tools
+    kind: str  # first part of the place: "agents"
+    field: str  # field with the name behind it: "agent"
+    word: str  # first word of methods and tools, and their group: "memory"
+    domain: str  # domain of the capability: "bb"
+    whose: str  # words in a title: "your exact memory"
+    says: str  # description of the field, an optional argument of tools
 
 
 PLACES = (
-    At(
+    PlaceKind(
         "agents",
         "agent",
         "memory",
         "memory",
         "your exact memory",
-        "Whose memory, if not your own; takes a capability for it.",
+        "Agent that owns the memory. Default: your own; others take a capability.",
     ),
-    At("boards", "board", "board", "bb", "a shared board", "Which board. Default main."),
+    PlaceKind("boards", "board", "board", "bb", "a shared board", "Name of the board. Default main."),
 )
 
 
 @dataclass(frozen=True)
-class Offer:
-    """A call as one caller meets it: at a place, with all names filled in."""
+class CallAtPlace:
+    """A call at one kind of place, or a call without a place, with the place's words filled into its names."""
 
     call: type[Call]
-    at: At | None = None
+    place: PlaceKind | None = None
 
     def filled(self, text: str) -> str:
-        at = self.at
-        if at is None:
+        place = self.place
+        if place is None:
             return text
-        text = text.replace("{place}", f"{at.kind}/{{{at.field}}}")
-        return text.replace("{word}", at.word).replace("{domain}", at.domain).replace("{whose}", at.whose)
+        text = text.replace("{place}", f"{place.kind}/{{{place.field}}}")
+        return text.replace("{word}", place.word).replace("{domain}", place.domain).replace("{whose}", place.whose)
 
     @cached_property
     def sdk(self) -> str:
@@ -143,7 +143,7 @@ class Offer:
 
     @cached_property
     def group(self) -> str:
-        return self.at.word if self.at else self.call.group
+        return self.place.word if self.place else self.call.group
 
     @cached_property
     def title(self) -> str:
@@ -159,11 +159,12 @@ class Offer:
 
     @cached_property
     def path(self) -> str:
-        """`agents/{agent}/kv/{key}`"""
+        """Path of the REST route: `agents/{agent}/kv/{key}`."""
         return self.filled(self.call.rest.partition(" /")[2])
 
     @cached_property
     def in_path(self) -> tuple[str, ...]:
+        """Names of the fields in the path."""
         return tuple(part.partition("}")[0] for part in self.path.split("{")[1:])
 
     @cached_property
@@ -173,26 +174,26 @@ class Offer:
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
-        """What a caller gives, with the place's name in place of the place."""
+        """Fields a caller gives: `agent` or `board` instead of `place`."""
         names = tuple(self.call.model_fields)
-        return names if self.at is None else tuple(self.at.field if name == "place" else name for name in names)
+        return names if self.place is None else tuple(self.place.field if name == "place" else name for name in names)
 
     def fields_of_call(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Back from the place's name to the place."""
-        if self.at is None:
+        """Fields of the call from what a caller gave: `place` instead of `agent` or `board`."""
+        if self.place is None:
             return given
-        rest = {name: value for name, value in given.items() if name != self.at.field}
-        return {"place": f"{self.at.kind}/{given[self.at.field]}", **rest}
+        rest = {name: value for name, value in given.items() if name != self.place.field}
+        return {"place": f"{self.place.kind}/{given[self.place.field]}", **rest}
 
 
-def offers(calls: Iterable[type[Call]]) -> list[Offer]:
-    """Each call at each place it has; place by place, so that what belongs together stays together."""
-    found = [Offer(call, at) for at in PLACES for call in calls if "place" in call.model_fields]
-    return [*found, *(Offer(call) for call in calls if "place" not in call.model_fields)]
+def calls_at_places(calls: Iterable[type[Call]]) -> list[CallAtPlace]:
+    """Calls with a place once for each kind of place, ordered by kind; then the calls without a place."""
+    with_place = [CallAtPlace(call, place) for place in PLACES for call in calls if "place" in call.model_fields]
+    return [*with_place, *(CallAtPlace(call) for call in calls if "place" not in call.model_fields)]
 
 
 def answer_of(call: type[Call]) -> Any:
-    """The type in `Answers[...]`."""
+    """Answer type of a call: the type in `Answers[...]`."""
     for base in call.__mro__:
         for declared in base.__dict__.get("__orig_bases__", ()):
             if get_origin(declared) is Answers:

@@ -1,37 +1,37 @@
-"""Calls on keys: of an agent's exact memory and of boards. The server's half is `memory/keyvalue/verbs.py`."""
+"""Declared calls on keys of agents and of boards. Handlers: `memory/keyvalue/{verbs,reads,listing,purging}.py`."""
 
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from flux.calls.answers import BatchDone, Changed, Deleted, History, Kept, KeyPage, Written
+from flux.calls.answers import BatchDone, Changed, Deleted, History, KeyPage, KeyValue, Written
 from flux.calls.base import Answers, Call, Declared, Read, Write
-from flux.calls.rules import MAX_BATCH, MAX_HISTORY_PAGE, MAX_KEYS_PAGE
+from flux.calls.rules import FIELDS_OF_OP, MAX_BATCH, MAX_HISTORY_PAGE, MAX_KEYS_PAGE
 from flux.calls.types import Cursor, Glob, Key, Number, Place, Seconds, Sha256, Version, VersionOrNone
 
-_KEY = Field(description="The key; slashes make folders of it.")
+_KEY = Field(description="The key. Slashes separate folders.")
 _PLACE = Field(description="agents/NAME or boards/NAME.")
-_TTL = "Seconds to live. Default: for ever; incr, append and patch keep what there is."
+_TTL = "Lifetime in seconds. Default: none; incr, append and patch keep the current one."
 
 
 class Fence(Declared):
-    """The lock a write is made under, with the token that acquiring it answered."""
+    """A lock the writer must still hold, with the token returned by acquire."""
 
     lock: Key
     token: Version
 
 
 class Expecting(Declared):
-    """What a write expects to be there, and the lock it is made under."""
+    """Conditions of a write: expected version, digest or value of the key, and a lock that must be held."""
 
-    expected_version: VersionOrNone | None = Field(None, description="The version you saw; 0: nothing is there.")
-    expected_sha: Sha256 | None = Field(None, description="The digest you saw; empty: nothing is there.")
-    expected_value: Any = Field(None, description="The value you saw; null: nothing is there.")
-    fence: Fence | None = Field(None, description="The lock of this board the write is made under.")
+    expected_version: VersionOrNone | None = Field(None, description="Expected current version; 0: no such key.")
+    expected_sha: Sha256 | None = Field(None, description="Expected SHA-256 of the current value; empty: no such key.")
+    expected_value: Any = Field(None, description="Expected current value; null: no such key.")
+    fence: Fence | None = Field(None, description="Lock of this board that you must still hold.")
 
 
 class KeyWrite(Expecting, Write):
-    """A change of one key."""
+    """A call that changes one key."""
 
     needs: ClassVar[tuple[str, ...]] = ("{domain}.write",)
     tagged: ClassVar[bool] = True
@@ -40,8 +40,8 @@ class KeyWrite(Expecting, Write):
     key: Key = _KEY
 
 
-class GetKey(Read, Answers[Kept]):
-    """The value under a key, with its version, digest, expiry and writer."""
+class GetKey(Read, Answers[KeyValue]):
+    """Read a key: its value, version, SHA-256, expiry and writer."""
 
     sdk, verb, rest, tagged = "{word}_get", "kv.get", "GET /{place}/kv/{key}", True
     title, needs = "Read {whose}", ("{domain}.read",)
@@ -52,15 +52,15 @@ class GetKey(Read, Answers[Kept]):
 
 
 class ValueWrite(KeyWrite):
-    """A change that brings the whole value."""
+    """A call that replaces the whole value of a key."""
 
     value: Any = Field(description="Any JSON, at most 256 kB (MAX_KV_VALUE_BYTES).")
     ttl_secs: Seconds | None = Field(None, description=_TTL)
-    keep_ttl: bool | None = Field(None, description="Leave the expiry as it is.")
+    keep_ttl: bool | None = Field(None, description="Keep the current expiry.")
 
 
 class SetKey(ValueWrite, Answers[Written]):
-    """Write a value. It replaces what was there; with an expectation nothing is written unless it holds."""
+    """Write a value, replacing the current one. If a given expectation does not hold, nothing is written."""
 
     sdk, verb, rest = "{word}_set", "kv.set", "PUT /{place}/kv/{key}"
     title, repeats = "Write {whose}", True
@@ -70,30 +70,30 @@ class SetKey(ValueWrite, Answers[Written]):
 
 
 class CompareAndSetKey(ValueWrite, Answers[Written]):
-    """Write only if the key is as you saw it: by expected_version (0: absent), expected_sha or expected_value
-    (null: absent; a null value then deletes). Otherwise nothing changes and you see what is there."""
+    """Write only if the key is as expected: by expected_version (0: absent), expected_sha or expected_value
+    (null: absent; a null value then deletes). Otherwise nothing changes and the error has the current value."""
 
     sdk, title = "{word}_cas", "Compare and set {whose}"
     shell = ("memory: cas {key} {expected_version} {value}", "board: cas {key} {expected_value} {value}")
 
 
 class DeleteKey(KeyWrite, Answers[Deleted]):
-    """Take a key away; one that is not there is fine. With history=forget its earlier versions are purged too."""
+    """Delete a key; an absent key is no error. With history=forget its earlier versions are purged too."""
 
     sdk, rest, tagged = "{word}_delete", "DELETE /{place}/kv/{key}", False
     title, repeats = "Delete a key of {whose}", True
     shell = ("delete {key}", "purge {key} history=forget")
-    confirms = {"purge": ("key", "This removes the key's value and all its versions for good.")}
+    confirms = {"purge": ("key", "This permanently removes the key's value and all its versions.")}
     by_position = ("expected_version",)
     not_over_rest = ("expected_value", "fence")
 
     history: Literal["keep", "forget"] | None = Field(
-        None, description="forget: purge the earlier versions too. It cannot be undone. Default keep."
+        None, description="forget: also purge the earlier versions, which cannot be undone. Default keep."
     )
 
 
 class ListKeys(Read, Answers[KeyPage]):
-    """Keys in order, page by page: only those you may read."""
+    """List keys in order, page by page; only those you may read."""
 
     sdk, verb, rest = "{word}_list", "kv.list", "GET /{place}/kv"
     title, needs = "List {whose}", ("{domain}.read",)
@@ -101,15 +101,15 @@ class ListKeys(Read, Answers[KeyPage]):
     by_position = ("pattern", "limit")
 
     place: Place = _PLACE
-    pattern: Glob | None = Field(None, description="* stops at /, ** does not; * alone is everything.")
-    limit: Annotated[int, Field(ge=1, le=MAX_KEYS_PAGE)] | None = Field(None, description="Default 100.")
-    cursor: Cursor | None = Field(None, description="next_cursor of the page before.")
-    values: bool | None = Field(None, description="With the values. Default false.")
+    pattern: Glob | None = Field(None, description="Glob: ** matches across /, * does not; a lone * matches all.")
+    limit: Annotated[int, Field(ge=1, le=MAX_KEYS_PAGE)] | None = Field(None, description="Keys per page. Default 100.")
+    cursor: Cursor | None = Field(None, description="next_cursor of the previous page.")
+    values: bool | None = Field(None, description="Include the values. Default false.")
 
 
 class ChangeKey(KeyWrite, Answers[Changed]):
-    """One step on what is there: incr adds `by` to a number, append adds `value` to a list or text, patch merges
-    `patch` into an object, touch sets ttl_secs, restore writes an earlier `version` anew."""
+    """Change the current value: incr adds `by` to a number, append adds `value` to a list or text, patch merges
+    `patch` into an object, touch sets ttl_secs, restore writes the value of an earlier `version` again."""
 
     sdk, rest = "{word}_change", "POST /{place}/kv/{key}"
     title = "Change {whose}"
@@ -121,12 +121,13 @@ class ChangeKey(KeyWrite, Answers[Changed]):
         "restore {key} {version} op=restore",
     )
     example = {"op": "incr", "by": 2}
+    fields_of_op = FIELDS_OF_OP
 
     op: Literal["incr", "append", "patch", "touch", "restore"]
-    by: Number | None = Field(None, description="incr: default 1.")
-    value: Any = Field(None, description="append: what is added.")
-    patch: Any = Field(None, description="patch: null takes a member away, objects merge, anything else replaces.")
-    version: Version | None = Field(None, description="restore: which one.")
+    by: Number | None = Field(None, description="Number that incr adds. Default 1.")
+    value: Any = Field(None, description="Value that append adds.")
+    patch: Any = Field(None, description="Object that patch merges: null removes a member, other values replace it.")
+    version: Version | None = Field(None, description="Version that restore writes again.")
     ttl_secs: Seconds | None = Field(None, description=_TTL)
 
 
@@ -136,21 +137,21 @@ class PatchKey(KeyWrite, Answers[Changed]):
     sdk, verb, rest, tool = "{word}_patch", "kv.patch", "PATCH /{place}/kv/{key}", None
     example = {"patch": {"more": 1}}
 
-    patch: Any = Field(description="Null takes a member away, objects merge, anything else replaces.")
+    patch: Any = Field(description="Object to merge: null removes a member, other values replace it.")
     ttl_secs: Seconds | None = Field(None, description=_TTL)
 
 
 class Operation(Expecting):
-    """One change of a batch: the fields of its `op`."""
+    """One operation of a batch, with the fields of its `op`."""
 
     op: Literal["set", "delete", "touch", "incr", "append", "patch", "restore"]
     key: Key
-    value: Any = Field(None, description="set, append.")
-    by: Number | None = Field(None, description="incr.")
-    patch: Any = Field(None, description="patch.")
-    version: Version | None = Field(None, description="restore.")
-    ttl_secs: Seconds | None = Field(None, description="All but delete.")
-    keep_ttl: bool | None = Field(None, description="set.")
+    value: Any = Field(None, description="For set and append.")
+    by: Number | None = Field(None, description="For incr.")
+    patch: Any = Field(None, description="For patch.")
+    version: Version | None = Field(None, description="For restore.")
+    ttl_secs: Seconds | None = Field(None, description="For all operations except delete.")
+    keep_ttl: bool | None = Field(None, description="For set.")
 
 
 class ChangeKeys(Write, Answers[BatchDone]):
@@ -166,20 +167,20 @@ class ChangeKeys(Write, Answers[BatchDone]):
 
 
 class GetHistory(Read, Answers[History]):
-    """What became of a key, newest first; with `version` the value it had then."""
+    """List the versions of a key, newest first; with `version`, read the value in that version."""
 
     sdk, rest = "{word}_history", "GET /{place}/history/{key}"
-    title, needs = "What {whose} held", ("{domain}.read",)
+    title, needs = "History of a key of {whose}", ("{domain}.read",)
     shell = ("history {key} limit=100",)
     by_position = ("version",)
 
     place: Place = _PLACE
     key: Key = _KEY
-    version: Version | None = Field(None, description="The value it had in this version.")
-    limit: Annotated[int, Field(ge=1, le=MAX_HISTORY_PAGE)] | None = Field(None, description="Default 20.")
+    version: Version | None = Field(None, description="Version whose value is read.")
+    limit: Annotated[int, Field(ge=1, le=MAX_HISTORY_PAGE)] | None = Field(None, description="Page size. Default 20.")
 
 
-HANDLERS = "memory.keyvalue.handlers"  # of the server, imported with the first call
+HANDLERS = "memory.keyvalue.handlers"  # module of the server, imported with the first call
 CALLS: tuple[type[Call], ...] = (
     GetKey,
     SetKey,

@@ -22,7 +22,7 @@ class Room(NamedTuple):
 ROOMS: tuple[Room, ...] = (
     Room(
         "keyvalue",
-        "KeyValue",
+        "KeyValueCalls",
         "Keys of agents and boards, boards, locks and queues.",
         "exact.md",
         {"flux.calls.keys": ("memory", "board"), "flux.calls.boards": ("board",)},

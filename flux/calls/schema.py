@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from flux.calls.base import Call, Offer
+from flux.calls.base import Call, CallAtPlace
 
 Schema = dict[str, Any]
 LABELS_OF_WRITES = ("reason", "idempotency_key")  # of every write; they travel beside its fields
@@ -21,27 +21,28 @@ IN_QUERY = ("string", "integer", "number", "boolean")  # what a text in an addre
 
 @cache
 def properties(call: type[BaseModel]) -> dict[str, Schema]:
-    """What a call takes, by field, without references.
+    """JSON schemas of a call's fields, by name, without references.
 
-    From the annotations and not by `model_json_schema`: that builds every validator first, which the list of tools
-    would pay for at the start of a process.
+    Made from the annotations: `model_json_schema` builds every validator first, which would slow down the first list
+    of tools of a process.
     """
     return {name: _field(field) for name, field in call.model_fields.items()}
 
 
 def _field(field: FieldInfo) -> Schema:
-    found = _marked(described(field.annotation), field.metadata)
-    return {**found, "description": field.description} if field.description else found
+    shape = _marked(described(field.annotation), field.metadata)
+    return {**shape, "description": field.description} if field.description else shape
 
 
 @cache
 def required(call: type[BaseModel]) -> tuple[str, ...]:
+    """Names of the fields that must be given."""
     return tuple(name for name, field in call.model_fields.items() if field.is_required())
 
 
 @cache
 def kinds(call: type[Call]) -> dict[str, str]:
-    """The JSON type of each field beside null, empty for any JSON. From the annotations alone: quick at start-up."""
+    """JSON type of each field, leaving out null; empty for any JSON. From the annotations alone, which is quick."""
     return {name: _kind(field.annotation) for name, field in call.model_fields.items()}
 
 
@@ -66,7 +67,7 @@ def _bare(hint: Any) -> Any:
     if origin is typing.Annotated:
         return _bare(arguments[0])
     if origin in (types.UnionType, typing.Union):
-        return _bare(next(one for one in arguments if one is not type(None)))
+        return _bare(next(member for member in arguments if member is not type(None)))
     return hint
 
 
@@ -78,7 +79,7 @@ def _kind_of_words(words: Iterable[Any]) -> str:
     return found.pop()
 
 
-def rest_fields(offer: Offer) -> tuple[str, ...]:
+def rest_fields(offer: CallAtPlace) -> tuple[str, ...]:
     """The fields that a request carries beside its address: all in a body, else those that a query can say.
 
     Whatever a query cannot say is named in `not_over_rest`, so that nothing is dropped without a word.
@@ -95,32 +96,32 @@ def rest_fields(offer: Offer) -> tuple[str, ...]:
 
 
 def is_choice(hint: Any) -> bool:
-    """Whether a field is one of a few words."""
+    """Whether a field takes one of a few fixed texts."""
     return typing.get_origin(hint) is typing.Literal or any(map(is_choice, typing.get_args(hint)))
 
 
 def takes_any_json(shape: Schema) -> bool:
-    """Of a field where null is a value like any other."""
+    """Whether a field takes any JSON, so that null is a value like any other."""
     return not shape.keys() & {"type", "enum"}
 
 
 def kind(shape: Schema) -> str:
-    """The JSON type beside null; empty for any JSON."""
+    """JSON type of a schema, leaving out null; empty for any JSON."""
     return next(iter(_types(shape)), "")
 
 
 def without_null(shape: Schema) -> Schema:
-    """For servers where leaving a field out says null."""
+    """A schema without null, for servers where a field is left out instead."""
     return {**shape, "type": kind(shape)} if kind(shape) else shape
 
 
 def _types(shape: Schema) -> set[str]:
-    found = shape.get("type", [])
-    return {found} - {"null"} if isinstance(found, str) else set(found) - {"null"}
+    names = shape.get("type", [])
+    return {names} - {"null"} if isinstance(names, str) else set(names) - {"null"}
 
 
 def answer_schema(answer: Any) -> Schema:
-    """Of a TypedDict as `flux/calls/answers.py` has them: its keys, whole, without references."""
+    """JSON schema of an answer type of `flux/calls/answers.py`, without references."""
     hints = typing.get_type_hints(answer, include_extras=True)
     return {
         "type": "object",
@@ -130,15 +131,15 @@ def answer_schema(answer: Any) -> Schema:
 
 
 def described(hint: Any) -> Schema:
-    """A type as JSON schema."""
+    """JSON schema of a type."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:
         return _marked(described(arguments[0]), arguments[1:])
     if origin is typing.NotRequired:
         return described(arguments[0])
     if origin in (types.UnionType, typing.Union):
-        found = described(arguments[0])
-        return _or_null(found) if type(None) in arguments else found
+        shape = described(arguments[0])
+        return _or_null(shape) if type(None) in arguments else shape
     if origin is list:
         return {"type": "array", "items": described(arguments[0])}
     if origin is dict:
@@ -162,17 +163,17 @@ def _or_null(shape: Schema) -> Schema:
 
 
 def _marked(shape: Schema, marks: Iterable[Any]) -> Schema:
-    """With what stands beside the type: a sentence, a pair of JSON schema, or a bound that pydantic checks."""
-    found = dict(shape)
+    """Add the metadata of `Annotated`: a description, a (keyword, value) of JSON schema, or a bound of pydantic."""
+    marked = dict(shape)
     unit = "Items" if kind(shape) == "array" else "Length"
     names = {"min_length": f"min{unit}", "max_length": f"max{unit}", "ge": "minimum", "le": "maximum"}
     for mark in marks:
         if isinstance(mark, str):
-            found["description"] = mark
+            marked["description"] = mark
         elif isinstance(mark, tuple):
-            found[mark[0]] = mark[1]
+            marked[mark[0]] = mark[1]
         elif isinstance(mark, FieldInfo):
-            found = _marked(found, mark.metadata)
+            marked = _marked(marked, mark.metadata)
         else:
-            found |= {word: getattr(mark, name) for name, word in names.items() if hasattr(mark, name)}
-    return found
+            marked |= {word: getattr(mark, name) for name, word in names.items() if hasattr(mark, name)}
+    return marked

@@ -1,4 +1,4 @@
-"""Types of fields. Each checks what one rule allows; pairs such as ("pattern", ...) say it in JSON schema."""
+"""Field types with their checks. Pairs such as ("pattern", ...) put the same rule into the JSON schema."""
 
 import re
 from typing import Annotated
@@ -19,7 +19,7 @@ from flux.calls.rules import (
 )
 
 NAME = r"^[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?$"
-# No controls, and nothing that Unicode has not assigned.
+# Control characters are excluded here; `normal_key` also refuses unassigned ones.
 KEY_PATTERN = r"^[^\u0000-\u001f\u007f-\u009f]+$"
 
 
@@ -30,7 +30,7 @@ def _one_line(text: str) -> str:
 
 
 def _matches(pattern: str, words: str) -> AfterValidator:
-    """A text of a certain form. The words complete "FIELD is ..."."""
+    """Validator of a text by pattern. `words` complete the sentence "FIELD is ..."."""
     matches = re.compile(pattern).match
 
     def check(text: str) -> str:
@@ -42,7 +42,7 @@ def _matches(pattern: str, words: str) -> AfterValidator:
 
 
 def _at_most(most: int) -> AfterValidator:
-    """A time, more than none."""
+    """Validator of a number of seconds: above 0 and at most `most`."""
 
     def check(seconds: float) -> float:
         if not 0 < seconds <= most:
@@ -55,7 +55,7 @@ def _at_most(most: int) -> AfterValidator:
 Key = Annotated[str, Field(min_length=1, max_length=MAX_KEY), ("pattern", KEY_PATTERN), AfterValidator(normal_key)]
 Number = Annotated[
     Annotated[float, Field(allow_inf_nan=False)] | int, Field(ge=-MAX_VERSION, le=MAX_VERSION)
-]  # an int stays one
+]  # an int is not turned into a float
 Note = Annotated[str, Field(max_length=MAX_NOTE), ("pattern", r"^[\x20-\x7e]*$"), AfterValidator(_one_line)]
 Reason = Annotated[str, Field(max_length=MAX_REASON), ("pattern", r"^[^\u0000]*$")]
 IdempotencyKey = Annotated[str, Field(max_length=MAX_IDEMPOTENCY_KEY), ("pattern", r"^[\x20-\x7e]+$")]
@@ -68,11 +68,11 @@ LockSeconds = Annotated[float, ("exclusiveMinimum", 0), ("maximum", MAX_LOCK_SEC
 Name = Annotated[
     str,
     ("pattern", NAME),
-    _matches(NAME, "a name of 1-64 of a-z, 0-9, '_' and '-', no punctuation at the edges"),
+    _matches(NAME, "a name of 1-64 of a-z, 0-9, '_' and '-', beginning and ending with a letter or digit"),
 ]
 _PLACE = NAME.replace("^", "^(?:agents|boards)/", 1)
 Place = Annotated[str, ("pattern", _PLACE), _matches(_PLACE, "agents/NAME or boards/NAME")]
 _DIGITS = "^[0-9]{1,18}$"
-Cursor = Annotated[str, ("pattern", _DIGITS), _matches(_DIGITS, "next_cursor of the page before")]
+Cursor = Annotated[str, ("pattern", _DIGITS), _matches(_DIGITS, "next_cursor of the previous page")]
 _SHA256 = "^([0-9a-f]{64})?$"
-Sha256 = Annotated[str, ("pattern", _SHA256), _matches(_SHA256, "a SHA-256 in hex, or empty for nothing there")]
+Sha256 = Annotated[str, ("pattern", _SHA256), _matches(_SHA256, "a SHA-256 in hex, or empty for no such key")]

@@ -1,31 +1,31 @@
-"""Every call of the REST door, by room. `flux/core.py` says how a room is added."""
+"""Methods of both clients, one class for each group of REST calls. `flux/core.py` describes how to add one."""
 
 from flux.rooms.clusters import ClusterCalls
 from flux.rooms.feedback import FeedbackCalls
 from flux.rooms.grains import GrainCalls
 from flux.rooms.graph import GraphCalls
 from flux.rooms.instance import InstanceCalls
-from flux.rooms.keyvalue import KeyValue
+from flux.rooms.keyvalue import KeyValueCalls
 from flux.rooms.me import OwnCalls
 from flux.rooms.recalls import RecallCalls
 from flux.rooms.watching import Watching
 
 
 class Rooms(
-    GrainCalls, RecallCalls, FeedbackCalls, ClusterCalls, GraphCalls, KeyValue, Watching, OwnCalls, InstanceCalls
+    GrainCalls, RecallCalls, FeedbackCalls, ClusterCalls, GraphCalls, KeyValueCalls, Watching, OwnCalls, InstanceCalls
 ):
-    """What both clients can call."""
+    """All calls of both clients."""
 
 
 __all__ = [
-    "Clusters",
-    "Feedback",
-    "Grains",
-    "Graph",
-    "Instance",
-    "KeyValue",
-    "Own",
-    "Recalls",
+    "ClusterCalls",
+    "FeedbackCalls",
+    "GrainCalls",
+    "GraphCalls",
+    "InstanceCalls",
+    "KeyValueCalls",
+    "OwnCalls",
+    "RecallCalls",
     "Rooms",
     "Watching",
 ]

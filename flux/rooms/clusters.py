@@ -1,4 +1,4 @@
-"""What hangs together in a space."""
+"""Client methods for reading clusters."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ class ClusterCalls:
     def list_clusters(
         self, layer: str | None = None, limit: int | None = None, *, cursor: str | None = None
     ) -> CallArguments[ClusterPage]:
-        """Clusters, the largest first, a page at a time."""
+        """List clusters, largest first, page by page."""
         return CallArguments(query={"layer": layer, "limit": limit, "cursor": cursor})
 
     @call("GET", "clusters/{cluster}")
     def get_cluster(
         self, cluster: str, limit: int | None = None, *, cursor: str | None = None
     ) -> CallArguments[ClusterMembers]:
-        """One cluster with its members, the most typical first, a page at a time."""
+        """Read a cluster with its members, most typical first, page by page."""
         return CallArguments(path={"cluster": cluster}, query={"limit": limit, "cursor": cursor})

@@ -1,4 +1,4 @@
-"""Votes on answers, from which the next ones get better."""
+"""Client methods for feedback: votes on answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from flux.answers import Pending, Recorded, RecordedBatch, Withdrawn
 from flux.core import CallArguments, call
 
 
-class Ballot(TypedDict):
+class VoteItem(TypedDict):
     """One vote of a batch."""
 
     trace_id: str
@@ -32,7 +32,7 @@ class FeedbackCalls:
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> CallArguments[Recorded]:
-        """Say whether a grain of one's own answer was useful, or which grains it missed."""
+        """Rate a grain of an answer as useful or not, or report grains that were missing from it."""
         return CallArguments(
             {
                 "trace_id": trace_id,
@@ -47,9 +47,9 @@ class FeedbackCalls:
 
     @call("POST", "feedback/batch")
     def feedback_batch(
-        self, items: Sequence[Ballot], *, reason: str | None = None, idempotency_key: str | None = None
+        self, items: Sequence[VoteItem], *, reason: str | None = None, idempotency_key: str | None = None
     ) -> CallArguments[RecordedBatch]:
-        """Up to a hundred votes, each recorded or refused on its own."""
+        """Record up to a hundred votes, each recorded or refused on its own."""
         return CallArguments(
             {"items": [dict(item) for item in items], "reason": reason, "idempotency_key": idempotency_key}
         )
@@ -58,12 +58,12 @@ class FeedbackCalls:
     def withdraw_feedback(
         self, trace: str, grain: str, *, reason: str | None = None, idempotency_key: str | None = None
     ) -> CallArguments[Withdrawn]:
-        """Take one's own vote back: what it taught is unlearned."""
+        """Withdraw your own vote; its effect on ranking is undone."""
         return CallArguments(
             {"reason": reason, "idempotency_key": idempotency_key}, path={"trace": trace, "grain": grain}
         )
 
     @call("GET", "pending_feedback")
     def pending_feedback(self) -> CallArguments[Pending]:
-        """One's own answers that wait for a word, newest first."""
+        """List your own recalls without feedback, newest first."""
         return CallArguments()

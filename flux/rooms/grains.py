@@ -1,11 +1,21 @@
-"""Storing and reading grains, and what may become of one."""
+"""Client methods for storing and reading grains and changing their status."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, TypedDict
 
-from flux.answers import Closed, Dossier, Extracted, Found, GrainPage, Moved, Pinned, Stored, StoredBatch
+from flux.answers import (
+    Closed,
+    Dossier,
+    Extracted,
+    ExtractionResult,
+    GrainPage,
+    Pinned,
+    StatusChanged,
+    Stored,
+    StoredBatch,
+)
 from flux.core import CallArguments, call
 
 
@@ -20,13 +30,13 @@ class _Optional(TypedDict, total=False):
 
 
 class Item(_Optional):
-    """One text of a batch, with what may be said about it."""
+    """One text of a batch with its optional fields."""
 
     content: str
 
 
 def grain_call(grain: str, **body: Any) -> CallArguments[Any]:
-    """An act on one grain."""
+    """Arguments of a call that changes one grain."""
     return CallArguments(body, path={"grain": grain})
 
 
@@ -46,7 +56,7 @@ class GrainCalls:
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> CallArguments[Stored]:
-        """Remember one text. It is on disk when the answer comes."""
+        """Store one text. It is on disk when the call returns."""
         return CallArguments(
             {
                 "content": content,
@@ -66,7 +76,7 @@ class GrainCalls:
     def store_batch(
         self, items: Sequence[Item], *, reason: str | None = None, idempotency_key: str | None = None
     ) -> CallArguments[StoredBatch]:
-        """Remember up to a hundred texts in one commit, each stored or refused on its own."""
+        """Store up to a hundred texts in one commit, each stored or refused on its own."""
         return CallArguments(
             {"items": [dict(item) for item in items], "reason": reason, "idempotency_key": idempotency_key}
         )
@@ -86,7 +96,7 @@ class GrainCalls:
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> CallArguments[Extracted]:
-        """Remember a text or a turn as it stands; in the mode flux_extracts a local model then finds its statements."""
+        """Store a text or turn unchanged; in the mode flux_extracts a local model then extracts its statements."""
         return CallArguments(
             {
                 "content": content,
@@ -103,8 +113,8 @@ class GrainCalls:
         )
 
     @call("GET", "extract/{grain}")
-    def found(self, grain: str) -> CallArguments[Found]:
-        """What became of a text that was handed over: its statements, and the words each rests on."""
+    def found(self, grain: str) -> CallArguments[ExtractionResult]:
+        """State of a submitted text's extraction: its statements, and the quote behind each."""
         return CallArguments(path={"grain": grain})
 
     @call("GET", "grains")
@@ -123,7 +133,7 @@ class GrainCalls:
         since: str | None = None,
         until: str | None = None,
     ) -> CallArguments[GrainPage]:
-        """The newest grains of a status, a page at a time: pass `next_cursor` on as `cursor` until it is None."""
+        """List grains by status, newest first, page by page: pass `next_cursor` as `cursor` until it is None."""
         return CallArguments(
             query={
                 "status": status,
@@ -142,68 +152,68 @@ class GrainCalls:
 
     @call("GET", "grains/{grain}")
     def get_grain(self, grain: str) -> CallArguments[Dossier]:
-        """One grain with its links, what finds it, when it was recalled, its lineage."""
+        """Read a grain with its links, entries, recalls, votes, status changes, cluster and lineage."""
         return CallArguments(path={"grain": grain})
 
     @call("POST", "grains/{grain}/pin")
     def pin_grain(
         self, grain: str, *, reason: str | None = None, idempotency_key: str | None = None
     ) -> CallArguments[Pinned]:
-        """Decay and clean-up leave it alone from now on."""
+        """Pin a grain: decay and clean-up no longer apply to it."""
         return grain_call(grain, reason=reason, idempotency_key=idempotency_key)
 
     @call("POST", "grains/{grain}/unpin")
     def unpin_grain(
         self, grain: str, *, reason: str | None = None, idempotency_key: str | None = None
     ) -> CallArguments[Pinned]:
-        """It ages like any other again."""
+        """Unpin a grain: decay and clean-up apply to it again."""
         return grain_call(grain, reason=reason, idempotency_key=idempotency_key)
 
     @call("POST", "grains/{grain}/close")
     def close_grain(
         self, grain: str, at: str | None = None, *, reason: str | None = None, idempotency_key: str | None = None
     ) -> CallArguments[Closed]:
-        """Say until when it was true; without `at`, until now."""
+        """Set the end of a grain's validity; without `at`, now."""
         return grain_call(grain, at=at, reason=reason, idempotency_key=idempotency_key)
 
     @call("POST", "grains/{grain}/archive")
     def archive_grain(
         self, grain: str, *, reason: str | None = None, idempotency_key: str | None = None
-    ) -> CallArguments[Moved]:
-        """Put it aside: it answers where others leave room, and comes back by use."""
+    ) -> CallArguments[StatusChanged]:
+        """Archive a grain: it is recalled only after active ones, and becomes active again by use."""
         return grain_call(grain, reason=reason, idempotency_key=idempotency_key)
 
     @call("POST", "grains/{grain}/restore")
     def restore_grain(
         self, grain: str, *, reason: str | None = None, idempotency_key: str | None = None
-    ) -> CallArguments[Moved]:
-        """Bring a dormant or archived grain back."""
+    ) -> CallArguments[StatusChanged]:
+        """Make a dormant or archived grain active again."""
         return grain_call(grain, reason=reason, idempotency_key=idempotency_key)
 
     @call("POST", "grains/{grain}/quarantine")
     def quarantine_grain(
         self, grain: str, *, reason: str | None = None, idempotency_key: str | None = None
-    ) -> CallArguments[Moved]:
-        """Keep it out of every answer that does not ask for it."""
+    ) -> CallArguments[StatusChanged]:
+        """Quarantine a grain: it is recalled only if quarantined grains are requested."""
         return grain_call(grain, reason=reason, idempotency_key=idempotency_key)
 
     @call("POST", "grains/{grain}/release")
     def release_grain(
         self, grain: str, *, reason: str | None = None, idempotency_key: str | None = None
-    ) -> CallArguments[Moved]:
-        """Let it out of quarantine."""
+    ) -> CallArguments[StatusChanged]:
+        """Release a grain from quarantine."""
         return grain_call(grain, reason=reason, idempotency_key=idempotency_key)
 
     @call("POST", "grains/{grain}/delete")
     def delete_grain(
         self, grain: str, *, reason: str | None = None, idempotency_key: str | None = None
-    ) -> CallArguments[Moved]:
-        """Mark it for deletion. Nothing a token does removes it for good."""
+    ) -> CallArguments[StatusChanged]:
+        """Mark a grain for deletion. No call with a token purges it."""
         return grain_call(grain, reason=reason, idempotency_key=idempotency_key)
 
     @call("POST", "grains/{grain}/undelete")
     def undelete_grain(
         self, grain: str, *, reason: str | None = None, idempotency_key: str | None = None
-    ) -> CallArguments[Moved]:
-        """Take the mark back."""
+    ) -> CallArguments[StatusChanged]:
+        """Unmark a grain for deletion."""
         return grain_call(grain, reason=reason, idempotency_key=idempotency_key)

@@ -1,4 +1,4 @@
-"""The graph for other programs."""
+"""Client method that exports the graph for other programs."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ class GraphCalls:
     def export_graph(
         self, format: str | None = None, around: str | None = None, hops: int | None = None, limit: int | None = None
     ) -> CallArguments[str]:
-        """Grains, entries and conduits as text: node-link `json` (default), `graphml` or `dot`."""
+        """Export grains, entries and conduits as text: node-link `json` (default), `graphml` or `dot`."""
         return CallArguments(query={"format": format, "around": around, "hops": hops, "limit": limit})

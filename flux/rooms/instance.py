@@ -1,4 +1,4 @@
-"""How the server is."""
+"""Client methods for the server's health and metrics."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from flux.core import CallArguments, call
 class InstanceCalls:
     @call("GET", "")
     def root(self) -> CallArguments[Root]:
-        """What this server is and where to read on."""
+        """Name of the server, and addresses of its API, health and documentation."""
         return CallArguments()
 
     @call("GET", "health")
     def health(self) -> CallArguments[Health]:
-        """How it is; with `health.read`, how the space is."""
+        """Health of the server; with `health.read`, details of the space too."""
         return CallArguments()
 
     @call("GET", "readyz")
     def ready(self) -> CallArguments[Ready]:
-        """Whether it can take writes now."""
+        """Whether the server can serve writes now."""
         return CallArguments()
 
     @call("GET", "metrics", text=True)
     def metrics(self) -> CallArguments[str]:
-        """Prometheus text, summed over all processes."""
+        """Metrics as Prometheus text, summed over all processes."""
         return CallArguments()

@@ -17,8 +17,8 @@ from flux.calls.answers import (
     DeletedBoard,
     Finished,
     History,
-    Kept,
     KeyPage,
+    KeyValue,
     Lock,
     Locks,
     MadeBoard,
@@ -27,15 +27,15 @@ from flux.calls.answers import (
     Written,
 )
 from flux.core import CallArguments, call
-from flux.rooms.saying import NOT_SAID, value_of
+from flux.rooms.null_arguments import NOT_GIVEN, value_of
 
 
-class KeyValue:
+class KeyValueCalls:
     """Keys of agents and boards, boards, locks and queues."""
 
     @call("GET", "agents/{agent}/kv/{key}")
-    def memory_get(self, agent: str, key: str) -> CallArguments[Kept]:
-        """The value under a key, with its version, digest, expiry and writer."""
+    def memory_get(self, agent: str, key: str) -> CallArguments[KeyValue]:
+        """Read a key: its value, version, SHA-256, expiry and writer."""
         return CallArguments(path={"agent": agent, "key": key})
 
     @call("PUT", "agents/{agent}/kv/{key}")
@@ -48,13 +48,13 @@ class KeyValue:
         *,
         expected_version: int | None = None,
         expected_sha: str | None = None,
-        expected_value: Any = NOT_SAID,
+        expected_value: Any = NOT_GIVEN,
         fence: Mapping[str, Any] | None = None,
         keep_ttl: bool | None = None,
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> CallArguments[Written]:
-        """Write a value. It replaces what was there; with an expectation nothing is written unless it holds."""
+        """Write a value, replacing the current one. If a given expectation does not hold, nothing is written."""
         return CallArguments(
             body={
                 "reason": reason,
@@ -82,7 +82,7 @@ class KeyValue:
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> CallArguments[Deleted]:
-        """Take a key away; one that is not there is fine. With history=forget its earlier versions are purged too."""
+        """Delete a key; an absent key is no error. With history=forget its earlier versions are purged too."""
         return CallArguments(
             body={"reason": reason, "idempotency_key": idempotency_key},
             path={"agent": agent, "key": key},
@@ -99,7 +99,7 @@ class KeyValue:
         cursor: str | None = None,
         values: bool | None = None,
     ) -> CallArguments[KeyPage]:
-        """Keys in order, page by page: only those you may read."""
+        """List keys in order, page by page; only those you may read."""
         return CallArguments(
             path={"agent": agent},
             query={"pattern": pattern, "limit": limit, "cursor": cursor, "values": values},
@@ -114,18 +114,18 @@ class KeyValue:
         *,
         expected_version: int | None = None,
         expected_sha: str | None = None,
-        expected_value: Any = NOT_SAID,
+        expected_value: Any = NOT_GIVEN,
         fence: Mapping[str, Any] | None = None,
         by: float | None = None,
-        value: Any = NOT_SAID,
-        patch: Any = NOT_SAID,
+        value: Any = NOT_GIVEN,
+        patch: Any = NOT_GIVEN,
         version: int | None = None,
         ttl_secs: float | None = None,
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> CallArguments[Changed]:
-        """One step on what is there: incr adds `by` to a number, append adds `value` to a list or text, patch merges
-        `patch` into an object, touch sets ttl_secs, restore writes an earlier `version` anew.
+        """Change the current value: incr adds `by` to a number, append adds `value` to a list or text, patch merges
+        `patch` into an object, touch sets ttl_secs, restore writes the value of an earlier `version` again.
         """
         return CallArguments(
             body={
@@ -154,7 +154,7 @@ class KeyValue:
         *,
         expected_version: int | None = None,
         expected_sha: str | None = None,
-        expected_value: Any = NOT_SAID,
+        expected_value: Any = NOT_GIVEN,
         fence: Mapping[str, Any] | None = None,
         ttl_secs: float | None = None,
         reason: str | None = None,
@@ -205,12 +205,12 @@ class KeyValue:
         *,
         limit: int | None = None,
     ) -> CallArguments[History]:
-        """What became of a key, newest first; with `version` the value it had then."""
+        """List the versions of a key, newest first; with `version`, read the value in that version."""
         return CallArguments(path={"agent": agent, "key": key}, query={"version": version, "limit": limit})
 
     @call("GET", "boards/{board}/kv/{key}")
-    def board_get(self, board: str, key: str) -> CallArguments[Kept]:
-        """The value under a key, with its version, digest, expiry and writer."""
+    def board_get(self, board: str, key: str) -> CallArguments[KeyValue]:
+        """Read a key: its value, version, SHA-256, expiry and writer."""
         return CallArguments(path={"board": board, "key": key})
 
     @call("PUT", "boards/{board}/kv/{key}")
@@ -223,13 +223,13 @@ class KeyValue:
         *,
         expected_version: int | None = None,
         expected_sha: str | None = None,
-        expected_value: Any = NOT_SAID,
+        expected_value: Any = NOT_GIVEN,
         fence: Mapping[str, Any] | None = None,
         keep_ttl: bool | None = None,
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> CallArguments[Written]:
-        """Write a value. It replaces what was there; with an expectation nothing is written unless it holds."""
+        """Write a value, replacing the current one. If a given expectation does not hold, nothing is written."""
         return CallArguments(
             body={
                 "reason": reason,
@@ -257,7 +257,7 @@ class KeyValue:
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> CallArguments[Deleted]:
-        """Take a key away; one that is not there is fine. With history=forget its earlier versions are purged too."""
+        """Delete a key; an absent key is no error. With history=forget its earlier versions are purged too."""
         return CallArguments(
             body={"reason": reason, "idempotency_key": idempotency_key},
             path={"board": board, "key": key},
@@ -274,7 +274,7 @@ class KeyValue:
         cursor: str | None = None,
         values: bool | None = None,
     ) -> CallArguments[KeyPage]:
-        """Keys in order, page by page: only those you may read."""
+        """List keys in order, page by page; only those you may read."""
         return CallArguments(
             path={"board": board},
             query={"pattern": pattern, "limit": limit, "cursor": cursor, "values": values},
@@ -289,18 +289,18 @@ class KeyValue:
         *,
         expected_version: int | None = None,
         expected_sha: str | None = None,
-        expected_value: Any = NOT_SAID,
+        expected_value: Any = NOT_GIVEN,
         fence: Mapping[str, Any] | None = None,
         by: float | None = None,
-        value: Any = NOT_SAID,
-        patch: Any = NOT_SAID,
+        value: Any = NOT_GIVEN,
+        patch: Any = NOT_GIVEN,
         version: int | None = None,
         ttl_secs: float | None = None,
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> CallArguments[Changed]:
-        """One step on what is there: incr adds `by` to a number, append adds `value` to a list or text, patch merges
-        `patch` into an object, touch sets ttl_secs, restore writes an earlier `version` anew.
+        """Change the current value: incr adds `by` to a number, append adds `value` to a list or text, patch merges
+        `patch` into an object, touch sets ttl_secs, restore writes the value of an earlier `version` again.
         """
         return CallArguments(
             body={
@@ -329,7 +329,7 @@ class KeyValue:
         *,
         expected_version: int | None = None,
         expected_sha: str | None = None,
-        expected_value: Any = NOT_SAID,
+        expected_value: Any = NOT_GIVEN,
         fence: Mapping[str, Any] | None = None,
         ttl_secs: float | None = None,
         reason: str | None = None,
@@ -380,12 +380,12 @@ class KeyValue:
         *,
         limit: int | None = None,
     ) -> CallArguments[History]:
-        """What became of a key, newest first; with `version` the value it had then."""
+        """List the versions of a key, newest first; with `version`, read the value in that version."""
         return CallArguments(path={"board": board, "key": key}, query={"version": version, "limit": limit})
 
     @call("GET", "boards")
     def list_boards(self) -> CallArguments[Boards]:
-        """The boards on which you may read something."""
+        """List the boards on which you may read something."""
         return CallArguments()
 
     @call("POST", "boards")
@@ -397,7 +397,7 @@ class KeyValue:
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> CallArguments[MadeBoard]:
-        """A new board; an ephemeral one is emptied whenever the instance starts."""
+        """Create a board. An ephemeral board is emptied whenever the instance starts."""
         return CallArguments(
             body={"reason": reason, "idempotency_key": idempotency_key, "board": board, "ephemeral": ephemeral},
         )
@@ -410,7 +410,7 @@ class KeyValue:
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> CallArguments[DeletedBoard]:
-        """Delete a board that you made, with its keys, their history, its locks and its tasks."""
+        """Delete a board that you created, with its keys, their history, its locks and its tasks."""
         return CallArguments(body={"reason": reason, "idempotency_key": idempotency_key}, path={"board": board})
 
     @call("POST", "locks")
@@ -424,7 +424,7 @@ class KeyValue:
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> CallArguments[Lock]:
-        """Take a lock, or hear who holds it. Its token grows with each holder: send it as fence with what you write."""
+        """Acquire a lock. If it is held, the error names the holder. Send its token as fence with your writes."""
         return CallArguments(
             body={
                 "reason": reason,
@@ -447,7 +447,7 @@ class KeyValue:
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> CallArguments[Lock]:
-        """Hold a lock longer, while it is still yours. Refused once somebody else could have taken it."""
+        """Extend the lease of a lock you hold. Refused after the lease has expired."""
         return CallArguments(
             body={
                 "reason": reason,
@@ -469,19 +469,19 @@ class KeyValue:
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> CallArguments[Lock]:
-        """Let a lock go that is yours."""
+        """Release a lock you hold."""
         return CallArguments(
             body={"reason": reason, "idempotency_key": idempotency_key, "lock": lock, "board": board, "token": token},
         )
 
     @call("GET", "locks")
     def list_locks(self, board: str | None = None, pattern: str | None = None) -> CallArguments[Locks]:
-        """The locks somebody holds, with holder and token: only those you may read."""
+        """List held locks with holder and token; only those you may read."""
         return CallArguments(query={"board": board, "pattern": pattern})
 
     @call("GET", "queues")
     def list_queues(self, board: str | None = None) -> CallArguments[Queues]:
-        """The queues of a board, with what waits in them."""
+        """List the queues of a board with their numbers of waiting and claimed tasks."""
         return CallArguments(query={"board": board})
 
     @call("POST", "queues")
@@ -494,7 +494,7 @@ class KeyValue:
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> CallArguments[Task]:
-        """Put a task at the end of a queue."""
+        """Add a task to the end of a queue."""
         return CallArguments(
             body={
                 "reason": reason,
@@ -515,7 +515,7 @@ class KeyValue:
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> CallArguments[Claimed]:
-        """Take the oldest task nobody has; `task` is null where none waits."""
+        """Claim the oldest waiting task; `task` is null if none is waiting."""
         return CallArguments(
             body={
                 "reason": reason,
@@ -537,7 +537,7 @@ class KeyValue:
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> CallArguments[Finished]:
-        """A claimed task is done and gone."""
+        """Finish a claimed task; it is deleted from the queue."""
         return CallArguments(
             body={
                 "reason": reason,
@@ -561,7 +561,7 @@ class KeyValue:
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> CallArguments[Finished]:
-        """Keep a claimed task for longer."""
+        """Extend the lease of a claimed task."""
         return CallArguments(
             body={
                 "reason": reason,
@@ -585,7 +585,7 @@ class KeyValue:
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> CallArguments[Finished]:
-        """Give a claimed task back; it waits for the next."""
+        """Return a claimed task to its queue."""
         return CallArguments(
             body={
                 "reason": reason,

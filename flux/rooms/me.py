@@ -1,4 +1,4 @@
-"""An agent's own affairs: what it is and holds, and asking a person for more."""
+"""Client methods about the calling agent: its identity, capabilities and grant requests."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from flux.core import CallArguments, call
 class OwnCalls:
     @call("GET", "me")
     def me(self) -> CallArguments[Me]:
-        """Who this token is, how far it is trusted, what it holds at this moment."""
+        """The token's agent, its trust level, maximum provenance and present capabilities."""
         return CallArguments()
 
     @call("GET", "grant-requests")
     def list_grant_requests(self, state: str | None = None, limit: int | None = None) -> CallArguments[AskedGrants]:
-        """What this agent asked for, newest first, with the answers."""
+        """List this agent's grant requests and their answers, newest first."""
         return CallArguments(query={"state": state, "limit": limit})
 
     @call("POST", "grant-requests")

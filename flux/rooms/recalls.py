@@ -1,4 +1,4 @@
-"""Asking the memory, and asking why it answered so."""
+"""Client methods for recall and for the trace that explains it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from flux.answers import Retrieved, Trace
 from flux.core import CallArguments, call
 
 
-def _listed(given: Sequence[str] | None) -> list[str] | None:
-    return None if given is None else list(given)
+def _as_list(values: Sequence[str] | None) -> list[str] | None:
+    return None if values is None else list(values)
 
 
 class RecallCalls:
-    @call("POST", "retrieve", kind="ask")
+    @call("POST", "retrieve", kind="recall")
     def retrieve(
         self,
         query: str,
@@ -29,24 +29,24 @@ class RecallCalls:
         statuses: Sequence[str] | None = None,
         explain: bool | None = None,
     ) -> CallArguments[Retrieved]:
-        """Recall what answers a question, best first. `trace_id` is its receipt; vote on it with `feedback`."""
+        """Recall grains that answer a question, best first. Rate them with `feedback` and the answer's `trace_id`."""
         return CallArguments(
             {
                 "query": query,
                 "k": k,
                 "min_score": min_score,
                 "as_of": as_of,
-                "tags": _listed(tags),
-                "sessions": _listed(sessions),
+                "tags": _as_list(tags),
+                "sessions": _as_list(sessions),
                 "since": since,
                 "until": until,
                 "origin_floor": origin_floor,
-                "statuses": _listed(statuses),
+                "statuses": _as_list(statuses),
                 "explain": explain,
             }
         )
 
     @call("GET", "traces/{trace}")
     def get_trace(self, trace: str) -> CallArguments[Trace]:
-        """Why a recall answered as it did."""
+        """Read a trace: the explanation of a recall."""
         return CallArguments(path={"trace": trace})

@@ -1,4 +1,4 @@
-"""Watching what changes in exact memory. By hand and not declared in `flux/calls/`: the call waits, and can stream."""
+"""Client method that watches exact memory. Not declared in `flux/calls/`, because the call waits and can stream."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ class Watching:
     def watch(
         self, place: str, pattern: str | None = None, *, since: str | None = None, wait: int | None = None
     ) -> CallArguments[Watched]:
-        """What changed in `agents/NAME` or `boards/NAME` since a position, waiting up to `wait` seconds for it."""
+        """Changes in `agents/NAME` or `boards/NAME` since a position; waits up to `wait` seconds for one."""
         return CallArguments(query={"place": place, "pattern": pattern, "since": since, "wait": wait})

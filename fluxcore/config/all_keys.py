@@ -1,4 +1,4 @@
-"""Config: all keys of config.yaml in one frozen object."""
+"""Config: all keys of config.yaml as one frozen dataclass."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fluxcore.config.server_keys import ServerKeys
 
 log = logging.getLogger(__name__)
 
-# How fast a path learns from a grain's usefulness, by the grain's provenance: not what may be believed.
+# How fast paths to a grain learn from its usefulness, by its provenance. Says nothing about its truth.
 PROVENANCE_MULTIPLIERS = {
     "user_confirmed": 1.0,
     "user_stated": 1.0,
@@ -34,7 +34,7 @@ PROVENANCE_MULTIPLIERS = {
 
 
 def _without_removed_keys(init: Callable[..., None]) -> Callable[..., None]:
-    """A program that sets a removed key by name goes on, as an instance does whose file has one."""
+    """Let programs still pass removed keys, with a warning, as config.yaml may still contain them."""
 
     @functools.wraps(init)
     def replacement(self: Config, **values: Any) -> None:
@@ -46,24 +46,24 @@ def _without_removed_keys(init: Callable[..., None]) -> Callable[..., None]:
     return replacement
 
 
-# Fields come in the order of the bases from the last to the first: that is the order of the written file.
+# The fields have the order of the bases from the last to the first, which is also the order of the written file.
 @dataclass(frozen=True)
 class Config(LaterKeys, MonitoringKeys, LifecycleKeys, LearningKeys, RecallKeys, ModelKeys, LimitKeys, ServerKeys):
-    """The instance's choices. Names and defaults are those flux-memory users know."""
+    """The configuration of an instance. Names and defaults are those of flux-memory."""
 
     def provenance_multiplier(self, provenance: str) -> float:
-        """How much a vote on a grain of this provenance counts; half for a name nobody knows."""
+        """How much a vote on a grain of this provenance counts; 0.5 for an unknown provenance."""
         return PROVENANCE_MULTIPLIERS.get(provenance, 0.5)
 
     def half_life_hours(self, decay_class: str) -> float:
-        """Half-life of a conduit of this class in hours; that of working ones for a name nobody knows."""
+        """Half-life of a conduit of this class in hours; that of working conduits for an unknown class."""
         return {"core": self.HALF_LIFE_CORE_HOURS, "ephemeral": self.HALF_LIFE_EPHEMERAL_HOURS}.get(
             decay_class, self.HALF_LIFE_WORKING_HOURS
         )
 
     @classmethod
     def from_yaml(cls, path: str | os.PathLike[str]) -> Config:
-        """A configuration from any file of keys, as flux-memory reads one: unknown keys are logged and skipped."""
+        """Read a configuration from any YAML file, as flux-memory does: unknown keys are logged and skipped."""
         from fluxcore.config.parsing import read
 
         text = Path(path).expanduser().read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""One key of config.yaml: its default, its range and one sentence, kept in the field's metadata."""
+"""Declaration of one key of config.yaml: its default, its range and one sentence, kept in the field's metadata."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ def key(
     hot: bool = False,
     comes_with: str | None = None,
 ) -> Any:
-    """`hot`: running processes follow the file. `comes_with`: what will use the key; until then nothing does."""
+    """A field of Config. `hot`: running processes follow the file. `comes_with`: planned feature that will use it."""
     rule = {"says": says, "low": low, "high": high, "allowed": allowed, "hot": hot, "comes_with": comes_with}
     return field(default=default, metadata=rule)

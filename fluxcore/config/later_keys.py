@@ -1,4 +1,4 @@
-"""Keys of config.yaml that are read and checked and not used yet. Whoever sets one is warned."""
+"""Keys of config.yaml that are checked but not used yet. Setting one gives a warning."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FILES = "stores of files"
 
 @dataclass(frozen=True)
 class LaterKeys:
-    """What comparing statements, consolidation and stores of files will use."""
+    """Keys of comparing memories, of consolidation and of file storage."""
 
     EPISTEMIC_CHECK_ENABLED: bool = key(True, "compare the truth of near-equal texts", hot=True, comes_with=TRUTH)
     CONTRADICTION_CONFIDENCE_PENALTY: float = key(
@@ -54,7 +54,12 @@ class LaterKeys:
     )
     DREAM_MAX_PER_CYCLE: int = key(3, "consolidations at a time", low=0, high=1000, hot=True, comes_with=CONSOLIDATION)
     DREAM_MIN_GRAIN_AGE_HOURS: float = key(
-        24.0, "younger grains are left alone", low=0, high=1e5, hot=True, comes_with=CONSOLIDATION
+        24.0,
+        "hours of age below which grains are not consolidated",
+        low=0,
+        high=1e5,
+        hot=True,
+        comes_with=CONSOLIDATION,
     )
     BLOBS_URL: str = key("", "address of blob storage (s3://...); empty: the data home", comes_with=FILES)
     MAX_FILE_BYTES: int = key(

@@ -9,7 +9,7 @@ from fluxcore.config.key import key
 
 @dataclass(frozen=True)
 class LimitKeys:
-    """How much agents may store, ask and change, and how much is kept of keys."""
+    """Keys of what agents may store, recall and change, and of the history of keys."""
 
     READ_WORKERS: int = key(3, "recalls that run at once in a process", low=1, high=64)
     ARENA_MEMORY_MB: int = key(
@@ -27,7 +27,9 @@ class LimitKeys:
     MAX_RECALLS_PER_MINUTE: int = key(
         6000, "recalls one agent may make in any 60 seconds", low=1, high=10_000_000, hot=True
     )
-    MAX_WRITE_QUEUE_DEPTH: int = key(1000, "writers that may wait for the write booth", low=1, high=100_000, hot=True)
+    MAX_WRITE_QUEUE_DEPTH: int = key(
+        1000, "writes that may wait in the queue of a process", low=1, high=100_000, hot=True
+    )
     MAX_GRAINS_PER_AGENT: int = key(1_000_000, "grains stored by one agent", low=1, high=10**10, hot=True)
     MAX_BYTES_PER_AGENT: int = key(
         1_073_741_824, "UTF-8 bytes of the grains stored by one agent", low=1, high=10**13, hot=True
@@ -46,17 +48,17 @@ class LimitKeys:
         high=10**12,
         hot=True,
     )
-    MAX_BOARDS_PER_AGENT: int = key(20, "boards one agent may have made", low=0, high=100_000, hot=True)
+    MAX_BOARDS_PER_AGENT: int = key(20, "boards one agent may create", low=0, high=100_000, hot=True)
     MAX_BOARDS_PER_SPACE: int = key(500, "boards of a space", low=1, high=100_000, hot=True)
     MAX_KV_WRITES_PER_MINUTE: int = key(
         6000, "keys, locks and tasks one agent may change in any 60 seconds", low=1, high=10_000_000, hot=True
     )
-    KV_HISTORY_VERSIONS: int = key(10, "earlier versions kept of each key", low=0, high=1000, hot=True)
+    KV_HISTORY_VERSIONS: int = key(10, "earlier versions kept for each key", low=0, high=1000, hot=True)
     KV_HISTORY_DAYS: float = key(30.0, "days an earlier version is kept at most", low=0, high=3650, hot=True)
     KV_EXPIRY_GRACE_HOURS: float = key(
-        24.0, "hours after which an expired value is destroyed; it is hidden at once", low=0, high=8760, hot=True
+        24.0, "hours after expiry until a value is deleted; it is hidden immediately", low=0, high=8760, hot=True
     )
     KV_TOMBSTONES: int = key(
-        100_000, "deleted keys of a namespace whose last version is remembered", low=0, high=100_000_000, hot=True
+        100_000, "deleted keys of a namespace whose last version is kept", low=0, high=100_000_000, hot=True
     )
     KV_WATCH_DAYS: float = key(7.0, "days a watch can go back", low=0.1, high=3650, hot=True)

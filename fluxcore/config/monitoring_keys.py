@@ -9,13 +9,13 @@ from fluxcore.config.key import key
 
 @dataclass(frozen=True)
 class MonitoringKeys:
-    """Health snapshots, alerts and audit checkpoints."""
+    """Keys of health snapshots, alerts and audit checkpoints."""
 
     HEALTH_TICK_MINUTES: float = key(15.0, "minutes between health snapshots; 0: none", low=0, high=1440)
-    ALERTS_ENABLED: bool = key(False, "send warnings about health to ALERT_WEBHOOK_URL", hot=True)
+    ALERTS_ENABLED: bool = key(False, "send health warnings to ALERT_WEBHOOK_URL", hot=True)
     ALERT_WEBHOOK_URL: str = key("", "http or https address that warnings are posted to", hot=True)
-    ALERT_WEBHOOK_SECRET: str = key("", "key that signs what is posted, at least 16 characters", hot=True)
-    ALERT_PRIVATE_ADDRESSES: bool = key(False, "the webhook may lie on this machine or its network", hot=True)
+    ALERT_WEBHOOK_SECRET: str = key("", "key that signs alerts, at least 16 characters", hot=True)
+    ALERT_PRIVATE_ADDRESSES: bool = key(False, "allow a webhook on this machine or its network", hot=True)
     ALERT_LEAST_SEVERITY: str = key(
         "WARNING", "lowest severity that is sent", allowed=("INFO", "WARNING", "CRITICAL"), hot=True
     )

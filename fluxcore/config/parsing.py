@@ -1,4 +1,4 @@
-"""Reading config.yaml: values are checked, and whatever would be ignored or misread is refused with its line."""
+"""Parser of config.yaml: checks values and refuses whatever would be ignored or misread, with its line."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ class ConfigError(ValueError):
 
 @dataclass(frozen=True)
 class LoadedConfig:
-    """A configuration, and what whoever wrote the file should know about it."""
+    """A configuration, and warnings about the file."""
 
     config: Config
     warnings: tuple[str, ...] = ()
 
 
 def load(path: Path) -> Config:
-    """The configuration in that file; the defaults where there is no file yet."""
+    """The configuration in that file; the defaults if there is no file yet."""
     return read_file(path).config
 
 
 def parse(text: str, *, source: str = "config.yaml") -> Config:
-    """The configuration in a text, refusing anything the instance would silently ignore or misread."""
+    """The configuration in a YAML text; refuses whatever would be ignored or misread."""
     return read(text, source=source).config
 
 
@@ -48,7 +48,7 @@ def read_file(path: Path) -> LoadedConfig:
 
 
 def read(text: str, *, source: str = "config.yaml", skip_unknown: bool = False) -> LoadedConfig:
-    """`skip_unknown`: keys nobody knows are warned about instead of refused."""
+    """The configuration in a YAML text, with warnings. `skip_unknown`: warn about unknown keys, do not refuse them."""
     values: dict[str, Any] = {}
     warnings: list[str] = []
     for key_node, value_node in _pairs(text, source):
@@ -64,14 +64,21 @@ def read(text: str, *, source: str = "config.yaml", skip_unknown: bool = False) 
             raise ConfigError(f"{where}: {name} is set twice.")
         else:
             values[name] = check_value(name, _plain(name, value_node, where), where)
+            if FIELDS[name].metadata["comes_with"]:
+                warnings.append(f"{where}: {not_used_yet(name)}")
     return LoadedConfig(Config(**values), tuple(warnings))
+
+
+def not_used_yet(name: str) -> str:
+    """Warning for whoever sets a key that only a later release will use, also if to its default."""
+    return f"{name} is not used yet: it is planned for {FIELDS[name].metadata['comes_with']} and has no effect"
 
 
 def _pairs(text: str, source: str) -> list[tuple[yaml.Node, yaml.Node]]:
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except RecursionError:
-        raise ConfigError(f"{source}: nested far too deeply.") from None
+        raise ConfigError(f"{source}: nested too deeply.") from None
     except yaml.YAMLError as error:
         raise ConfigError(f"{source}, line {_line(error, text)}: not valid YAML ({_problem(error)}).") from None
     if node is None:
@@ -91,7 +98,7 @@ def _problem(error: yaml.YAMLError) -> str:
 
 
 def _plain(name: str, node: yaml.Node, where: str) -> Any:
-    """The value of one key. No key holds a list or a mapping, so none is ever built."""
+    """The value of one key, which must be a scalar. Lists and mappings are refused before they are built."""
     if not isinstance(node, yaml.ScalarNode):
         raise ConfigError(f"{where}: {name} must be a single value.")
     try:
@@ -101,7 +108,7 @@ def _plain(name: str, node: yaml.Node, where: str) -> Any:
 
 
 def check_value(name: str, value: Any, where: str) -> Any:
-    """The value as its key has it, refused if it is of another type or out of range."""
+    """The value converted to the type of its key; refused if it has another type or is out of range."""
     item = FIELDS[name]
     wanted = _TYPES[str(item.type)]
     if wanted is float and type(value) is int:

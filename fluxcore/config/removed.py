@@ -1,8 +1,8 @@
-"""Keys of earlier releases and of flux-memory that nothing here reads. A file that has one still starts."""
+"""Removed keys of earlier releases and of flux-memory. A config.yaml that has one gives a warning, not an error."""
 
 from __future__ import annotations
 
-# The key -> what there is instead.
+# Removed key -> its replacement, as a sentence.
 REMOVED = {
     "ADMIN_REST_HOST": "The administration is a part of the dashboard: set DASHBOARD_HOST.",
     "ADMIN_REST_PORT": "The administration is a part of the dashboard: set DASHBOARD_PORT.",
@@ -18,5 +18,5 @@ REMOVED = {
 
 
 def removed_key_warning(name: str, where: str) -> str:
-    """What whoever still sets such a key should know and do."""
+    """Warning about a removed key that is still set, with what to do."""
     return f"{where}: {name} has no effect. {REMOVED[name]} Delete the line."

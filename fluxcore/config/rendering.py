@@ -1,4 +1,4 @@
-"""A configuration for people: the written file, what needs a restart, and what is set and not used yet."""
+"""A configuration as text: the written config.yaml, the keys that need a restart."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fluxcore.config.all_keys import FIELDS, Config
 
 
 def render(config: Config) -> str:
-    """A config.yaml that shows every key in use with its meaning and, read back, gives this configuration."""
+    """Text of a config.yaml with every key in use and its meaning; parsed again, it gives this configuration."""
     lines = ["# Flux Memory. `hot` values take effect within a second, the others at the next start."]
     for name, item in FIELDS.items():
         value = getattr(config, name)
@@ -18,22 +18,13 @@ def render(config: Config) -> str:
             continue
         mark = " (hot)" if item.metadata["hot"] else ""
         shown = yaml.safe_dump({name: value}, default_flow_style=False).strip()
-        # Only choices are written out; the rest stays a comment so that a later release can improve a
-        # default nobody decided on.
+        # Only values that differ from the default are set; the others are comments, so that a later release can
+        # change a default that nobody has chosen.
         prefix = "" if name == "OPERATING_MODE" or value != item.default else "# "
         lines.append(f"{prefix}{shown}  # {item.metadata['says']}{mark}")
     return "\n".join(lines) + "\n"
 
 
 def bound(config: Config) -> dict[str, Any]:
-    """What a running instance keeps from its start, whatever the file says since."""
+    """Values a running instance keeps until its restart, even if the file has changed."""
     return {name: getattr(config, name) for name, item in FIELDS.items() if not item.metadata["hot"]}
-
-
-def not_used_yet(config: Config) -> list[str]:
-    """A warning for each key that somebody has set and nothing reads yet."""
-    return [
-        f"{name} is not used yet: it comes with {item.metadata['comes_with']}. Until then it changes nothing"
-        for name, item in FIELDS.items()
-        if item.metadata["comes_with"] and getattr(config, name) != item.default
-    ]

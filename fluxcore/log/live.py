@@ -1,8 +1,8 @@
-"""The live feed: one follower of the log for all sockets of a process, however many are open.
+"""Live feed of events: one follower of the event log for all sockets of a process.
 
-Five times a second one statement asks whether the log has grown; where commits are announced (`Feed.wake`), less often
-and at once. Whatever is new is handed out after the right to see it was looked up again, later than the events
-themselves: what is written after a revocation returned reaches nobody whose right was revoked.
+Five times a second one statement checks whether the log has grown; where commits are announced (`Feed.wake`), less
+often and at once. New events are sent after the right to see them was checked again, later than they were read: an
+event that is written after a revocation has returned is not sent to anybody whose right was revoked.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from fluxcore.writes import limit_messages
 log = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.2
-CHECK_SECONDS = 0.4  # a right that ended is noticed within this, a poll and the time a check takes
-BLIND_SECONDS = 3.0  # longer without an answer from the database, and the sockets are closed
-PAGE = 200  # events a socket is handed at once; it gets more when it has taken them
+CHECK_SECONDS = 0.4  # a revoked right is noticed within this, plus a poll and the time of a check
+BLIND_SECONDS = 3.0  # without an answer of the database for longer, the sockets are closed
+PAGE = 200  # events sent to a socket at once; it gets more after it has taken them
 
 
 class Message(TypedDict):
-    """What a socket says. `position` is where to go on after a break: `?since=`."""
+    """A message to a socket. To continue after a disconnect, pass its `position` as `?since=`."""
 
     kind: str
     at: str | None
@@ -44,41 +44,43 @@ class Message(TypedDict):
     position: str
 
 
-class Ending(NamedTuple):
-    """Why a socket is closed, in numbers for programs and words for people."""
+class CloseReason(NamedTuple):
+    """Reason for closing a socket: a code for programs and a sentence for people."""
 
     code: int
     reason: str
 
 
-SIGNED_OUT = Ending(4401, "The token or session has ended.")
-NOT_ALLOWED = Ending(4403, "You may no longer follow this space.")
-BLIND = Ending(1013, "The database does not answer. Try again later.")
-BROKEN = Ending(1011, "Something failed inside the server.")
+SIGNED_OUT = CloseReason(4401, "The token or session has ended.")
+NOT_ALLOWED = CloseReason(4403, "You no longer have access to this space.")
+BLIND = CloseReason(1013, "The database does not answer. Try again later.")
+BROKEN = CloseReason(1011, "Internal error.")
 
 Shows = Callable[[LoggedEvent], bool]
 Listen = Callable[[Callable[[], None]], Coroutine[Any, Any, None]]
 
 
 @dataclass(frozen=True)
-class Visitor:
-    """Somebody who may follow a space, and how to find out whether they still may."""
+class LiveSubscriber:
+    """A person or agent that follows a space, with a function that checks whether they still may."""
 
     owner: str  # sockets are counted per owner
-    credential: str  # sockets with the same one are asked about once
+    credential: str  # sockets with the same one are checked together
     space: int
     actor: str
-    where: str  # the space's name
-    rights: Callable[[], Shows]  # asks the database what to show; raises when it is nothing any more
+    where: str  # name of the space
+    rights: Callable[[], Shows]  # reads from the database what to show; raises if the right has ended
     since: Position | None = None
 
 
 @dataclass(eq=False)
 class Socket:
-    visitor: Visitor
+    """An open socket: its position in the log and the page of messages to send next."""
+
+    subscriber: LiveSubscriber
     position: Position
     checked: float
-    ending: asyncio.Future[Ending]
+    ending: asyncio.Future[CloseReason]
     page: list[str] = field(default_factory=list)
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -92,20 +94,20 @@ class Socket:
         self.page = []
         self.arrived.clear()
 
-    def end(self, ending: Ending) -> None:
+    def end(self, ending: CloseReason) -> None:
         if not self.ending.done():
             self.ending.set_result(ending)
 
 
 class _Found(NamedTuple):
-    """What one look at the database brought."""
+    """Result of one read of the database: pages by space and position, verdicts by credential."""
 
     pages: dict[tuple[int, Position], tuple[list[tuple[LoggedEvent, str]], Position]]
-    verdicts: dict[str, Shows | Ending]
+    verdicts: dict[str, Shows | CloseReason]
 
 
 class Feed:
-    """The sockets of this process. It looks at the database only while there are any."""
+    """The sockets of this process and their follower, which reads the database only while there are any."""
 
     def __init__(self) -> None:
         self.sockets: set[Socket] = set()
@@ -116,18 +118,18 @@ class Feed:
         self._idle_seconds = POLL_SECONDS
 
     def use(self, listen: Listen, *, from_everywhere: bool) -> None:
-        """Say how announcements of commits are heard, and whether those of all processes are."""
+        """Set the listener for announcements of commits, and whether it hears those of all processes."""
         self._listen = listen
         self._idle_seconds = CHECK_SECONDS if from_everywhere else POLL_SECONDS
 
     def wake(self) -> None:
-        """A commit was announced: look soon. Call in the loop of the follower."""
+        """Read the log soon, after a commit was announced. Call in the event loop of the follower."""
         self._announced.set()
 
-    def join(self, visitor: Visitor, position: Position) -> Socket:
+    def join(self, subscriber: LiveSubscriber, position: Position) -> Socket:
         if len(self.sockets) >= settings.LIVE_SOCKETS:
             raise Busy("Too many live feeds are open. Try again in a minute.", retry_after=60)
-        if self._owners[visitor.owner] >= settings.LIVE_SOCKETS_EACH:
+        if self._owners[subscriber.owner] >= settings.LIVE_SOCKETS_EACH:
             raise limit_messages.at_once_reached(
                 "live feeds of one agent or person",
                 limit=settings.LIVE_SOCKETS_EACH,
@@ -136,23 +138,23 @@ class Feed:
                 do="Close one first",
             )
         loop = asyncio.get_running_loop()
-        socket = Socket(visitor, position, loop.time(), loop.create_future())
+        socket = Socket(subscriber, position, loop.time(), loop.create_future())
         self.sockets.add(socket)
-        self._owners[visitor.owner] += 1
+        self._owners[subscriber.owner] += 1
         if self._follower is None or self._follower.done():
             self._follower = loop.create_task(self._follow())
         return socket
 
     def leave(self, socket: Socket) -> None:
         self.sockets.discard(socket)
-        self._owners[socket.visitor.owner] -= 1
+        self._owners[socket.subscriber.owner] -= 1
         self._owners += Counter()  # drops the zeros
 
     async def _follow(self) -> None:
-        # A thread of its own keeps its database connection, and no other work can make a check late.
+        # A separate thread keeps its database connection, and no other work can delay a check.
         thread = ThreadPoolExecutor(1, "live-feed")
         loop = asyncio.get_running_loop()
-        self._announced = asyncio.Event()  # it belongs to the loop it is first awaited in
+        self._announced = asyncio.Event()  # created here because it belongs to the loop it is first awaited in
         listening = loop.create_task(self._listen(self.wake)) if self._listen is not None else None
         try:
             while self.sockets:
@@ -160,10 +162,10 @@ class Feed:
                 try:
                     more = await self._round(thread)
                 except (DatabaseError, InterfaceError) as error:
-                    log.warning("the live feed cannot look at the database: %s", error_place(error))
+                    log.warning("the live feed cannot read the database: %s", error_place(error))
                 except Exception as error:
-                    log.error("the live feed stumbled: %s", error_place(error))  # noqa: TRY400  its text may quote a memory
-                self._close_the_unchecked(loop.time())
+                    log.error("the live feed failed: %s", error_place(error))  # noqa: TRY400  its text may quote a memory
+                self._close_unchecked(loop.time())
                 await (asyncio.sleep(0) if more else self._pause(began))
         finally:
             if listening is not None:
@@ -172,7 +174,7 @@ class Feed:
             thread.shutdown(wait=False)
 
     async def _pause(self, began: float) -> None:
-        """Until a commit is announced or a right is to be checked; a look that follows at once waits a poll's time."""
+        """Sleep until a commit is announced or a right must be checked; two reads are at least a poll apart."""
         now = asyncio.get_running_loop().time()
         unchecked = min((socket.checked for socket in self.sockets), default=now) + CHECK_SECONDS
         try:
@@ -180,55 +182,59 @@ class Feed:
                 await self._announced.wait()
         except TimeoutError:
             return
-        # Commits that come one after the other are one look.
+        # Commits in quick succession are read together.
         await asyncio.sleep(began + POLL_SECONDS - asyncio.get_running_loop().time())
         self._announced.clear()
 
     async def _round(self, thread: ThreadPoolExecutor) -> bool:
-        """Look once and hand out what was found. True if somebody has more waiting."""
+        """Read the log once and pass new events to the sockets. True if a socket has more events to read."""
         loop = asyncio.get_running_loop()
         now = loop.time()
-        asked = list(self.sockets)
-        places = {socket: (socket.visitor.space, socket.position) for socket in asked if not socket.arrived.is_set()}
-        due = {
-            socket.visitor.credential for socket in asked if now - socket.checked >= CHECK_SECONDS - POLL_SECONDS / 2
+        sockets = list(self.sockets)
+        places = {
+            socket: (socket.subscriber.space, socket.position) for socket in sockets if not socket.arrived.is_set()
         }
-        looking = loop.run_in_executor(thread, look, asked, places, due)
-        while not looking.done():
-            await asyncio.wait({looking}, timeout=1.0)
-            self._close_the_unchecked(loop.time())
-        found = looking.result()
+        due = {
+            socket.subscriber.credential
+            for socket in sockets
+            if now - socket.checked >= CHECK_SECONDS - POLL_SECONDS / 2
+        }
+        reading = loop.run_in_executor(thread, look, sockets, places, due)
+        while not reading.done():
+            await asyncio.wait({reading}, timeout=1.0)
+            self._close_unchecked(loop.time())
+        found = reading.result()
         more = False
-        for socket in asked:
-            verdict = found.verdicts.get(socket.visitor.credential)
-            if isinstance(verdict, Ending):
+        for socket in sockets:
+            verdict = found.verdicts.get(socket.subscriber.credential)
+            if isinstance(verdict, CloseReason):
                 socket.end(verdict)
                 continue
             if verdict is not None:
                 socket.checked = now
-            where = places.get(socket)
-            if where in found.pages and verdict is not None:
-                page, position = found.pages[where]
+            place = places.get(socket)
+            if place in found.pages and verdict is not None:
+                page, position = found.pages[place]
                 socket.take([text for change, text in page if verdict(change)], position)
                 more = more or len(page) == PAGE
         return more
 
-    def _close_the_unchecked(self, now: float) -> None:
+    def _close_unchecked(self, now: float) -> None:
         for socket in self.sockets:
             if now - socket.checked > BLIND_SECONDS:
                 socket.end(BLIND)
 
 
 def look(sockets: list[Socket], places: dict[Socket, tuple[int, Position]], due: set[str]) -> _Found:
-    """One visit to the database: is there anything new, for whom, and may they see it?"""
+    """Read new events and due rights from the database, for these sockets."""
     close_old_connections()
     try:
         head = events.head()
-        pages = {where: _page(*where, head) for where in set(places.values()) if where[1] < head}
+        pages = {place: _page(*place, head) for place in set(places.values()) if place[1] < head}
         wanted = {
-            socket.visitor.credential: socket.visitor.rights
+            socket.subscriber.credential: socket.subscriber.rights
             for socket in sockets
-            if socket.visitor.credential in due or (socket in places and places[socket] in pages)
+            if socket.subscriber.credential in due or (socket in places and places[socket] in pages)
         }
         return _Found(pages, {credential: _verdict(rights) for credential, rights in wanted.items()})
     finally:
@@ -238,12 +244,12 @@ def look(sockets: list[Socket], places: dict[Socket, tuple[int, Position]], due:
 def _page(space: int, position: Position, head: Position) -> tuple[list[tuple[LoggedEvent, str]], Position]:
     changes, position = events.follow(position, space=space, limit=PAGE)
     if len(changes) < PAGE:
-        # Everything of this space up to the head has been seen, so that sockets of different ages meet there.
+        # All events of this space up to the head were read, so that all its sockets continue from the same position.
         position = max(position, head)
     return [(change, encoded(change)) for change in changes], position
 
 
-def _verdict(rights: Callable[[], Shows]) -> Shows | Ending:
+def _verdict(rights: Callable[[], Shows]) -> Shows | CloseReason:
     try:
         return rights()
     except Unauthenticated:
@@ -251,12 +257,12 @@ def _verdict(rights: Callable[[], Shows]) -> Shows | Ending:
     except Forbidden:
         return NOT_ALLOWED
     except FluxError:
-        return BLIND  # too much waits to be written, say: nothing is known about the right
+        return BLIND  # nothing is known about the right, for example because the write queue is full
     except (DatabaseError, InterfaceError):
         raise
     except Exception as error:
-        log.error("a right could not be looked up: %s", error_place(error))  # noqa: TRY400  its text may quote a memory
-        return BROKEN  # theirs alone; everybody else's feed goes on
+        log.error("a right could not be checked: %s", error_place(error))  # noqa: TRY400  its text may quote a memory
+        return BROKEN  # closes only their sockets
 
 
 def encoded(change: LoggedEvent) -> str:

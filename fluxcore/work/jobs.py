@@ -1,7 +1,7 @@
-"""Background work as rows: written with the change that needs it, claimed under a lease, done once.
+"""Job queue: rows that are written with the change that needs them, claimed under a lease and done once.
 
-The row is the queue and the truth; a Celery message only says that there is work of a kind. Here rows are added and
-changed; `worker.py` runs them.
+The table is the queue; a Celery message only wakes workers for a kind of job. This module adds and changes rows;
+`worker.py` runs them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from django.db.models import Count, Min, Q
 from fluxcore import clock, raw_sql
 from fluxcore.errors import Conflict, Invalid
 from fluxcore.models import Job
-from fluxcore.work import kinds, news, wakeup
+from fluxcore.work import job_events, kinds, wakeup
 from fluxcore.writes import booth
 
 KEEP_DONE = timedelta(days=7)
@@ -35,8 +35,8 @@ _COLUMNS = (
     "error",
     "created_at",
 )
-# Touching the job that waits keeps a worker on PostgreSQL from claiming it before this write is committed: it
-# would then not see what it was called for.
+# Updating the waiting job keeps a worker on PostgreSQL from claiming it before this write is committed, when it would
+# not see the change that it is needed for.
 _UNLESS_IT_WAITS = (
     "ON CONFLICT (kind, once_key) WHERE state = 'queued' AND NOT (once_key = '') "
     f"DO UPDATE SET once_key = {Job._meta.db_table}.once_key RETURNING uuid"
@@ -52,7 +52,7 @@ def enqueue(
     once_key: str = "",
 ) -> uuid.UUID | None:
     """Add a job to the running write. With `once_key`, None if such a job already waits."""
-    slip = booth.outbox()
+    outbox = booth.outbox()
     moment, identity = clock.now(), uuid.uuid4()
     row = (identity, space, kind, args or {}, Job.State.QUEUED.value, 0, due_at or moment, "", once_key, "", moment)
     if once_key:
@@ -61,41 +61,41 @@ def enqueue(
             return None
     else:
         raw_sql.insert(Job, _COLUMNS, [row])
-    slip.after_commit(lambda: wakeup.wake(kind))
+    outbox.after_commit(lambda: wakeup.wake(kind))
     return identity
 
 
 def requeue(job: uuid.UUID) -> None:
-    """Give a parked job five new tries. Call inside a write."""
+    """Queue a parked job again with five new attempts. Call inside a write."""
     parked = Job.objects.filter(uuid=job, state=Job.State.PARKED)
     kind = parked.values_list("kind", flat=True).first()
     try:
         with transaction.atomic():
             changed = parked.update(state=Job.State.QUEUED, attempts=0, due_at=clock.now(), finished_at=None, error="")
     except IntegrityError:
-        raise Conflict("The same work is already waiting under another job.", job=str(job)) from None
+        raise Conflict("Another job for the same work is already queued. Wait for that one.", job=str(job)) from None
     if not changed or kind is None:
-        raise Conflict("Only a parked job can be run again.", job=str(job))
+        raise Conflict("Only a parked job can be run again; this one is not parked.", job=str(job))
     booth.outbox().after_commit(lambda: wakeup.wake(kind))
 
 
 def park(job: uuid.UUID, *, reason: str) -> None:
-    """Take a waiting job out of the queue by hand. Call inside a write."""
+    """Park a queued job on request of a person. Call inside a write."""
     changed = Job.objects.filter(uuid=job, state=Job.State.QUEUED).update(
-        state=Job.State.PARKED, finished_at=clock.now(), error=f"Parked by hand: {reason}"[:2000]
+        state=Job.State.PARKED, finished_at=clock.now(), error=f"Parked by a person: {reason}"[:2000]
     )
     if not changed:
-        raise Conflict("Only a waiting job can be parked.", job=str(job))
+        raise Conflict("Only a queued job can be parked; this one is not queued.", job=str(job))
 
 
 def ready(moment: datetime, only: Collection[str] | None = None) -> Q:
-    """Rows that are due or whose worker has died; of these kinds, if any are named."""
+    """Condition for jobs that are due or whose worker has died; of these kinds, if any are given."""
     found = Q(state=Job.State.QUEUED, due_at__lte=moment) | Q(state=Job.State.RUNNING, lease_until__lt=moment)
     return found if only is None else found & Q(kind__in=only)
 
 
 def next_due(within: timedelta, only: Collection[str] | None = None) -> dict[str, datetime]:
-    """When the earliest unfinished job of each kind wants attention, of those that do within this time."""
+    """When the next job of each kind is due or its lease ends, for those within this time."""
     until = clock.now() + within
     rows = Job.objects.all() if only is None else Job.objects.filter(kind__in=only)
     waiting = rows.filter(state=Job.State.QUEUED, due_at__lte=until).values("kind").annotate(at=Min("due_at"))
@@ -112,7 +112,7 @@ def counts() -> dict[str, int]:
 
 
 def counts_by_kind() -> dict[tuple[str, ...], float]:
-    """How many rows there are of each (kind, queue, state), by the kind's present name."""
+    """Number of jobs of each (kind, queue, state), by the kind's current name."""
     found: dict[tuple[str, ...], float] = {}
     for stored, state, count in Job.objects.values_list("kind", "state").annotate(Count("id")).order_by():
         kind = kinds.find(stored)
@@ -122,7 +122,7 @@ def counts_by_kind() -> dict[tuple[str, ...], float]:
 
 
 def oldest_wait_seconds() -> float:
-    """Age of the oldest job that is due and still waits."""
+    """Seconds that the oldest job which is due has waited."""
     moment = clock.now()
     due = (
         Job.objects.filter(state=Job.State.QUEUED, due_at__lte=moment)
@@ -134,11 +134,11 @@ def oldest_wait_seconds() -> float:
 
 
 def forget_old() -> int:
-    """Finished jobs are kept a week for their logs."""
-    before = clock.now() - KEEP_DONE
-    old = dict(Job.objects.filter(state=Job.State.DONE, finished_at__lt=before).values_list("pk", "space")[:500])
+    """Delete finished jobs after a week, in which their logs can be read."""
+    oldest_kept = clock.now() - KEEP_DONE
+    old = dict(Job.objects.filter(state=Job.State.DONE, finished_at__lt=oldest_kept).values_list("pk", "space")[:500])
     deleted, _ = Job.objects.filter(pk__in=old).delete()
-    news.forget(set(old.values()), before)
+    job_events.forget(set(old.values()), oldest_kept)
     return deleted
 
 
@@ -146,4 +146,4 @@ def parse_uuid(text: str) -> uuid.UUID:
     try:
         return uuid.UUID(text)
     except ValueError:
-        raise Invalid(f"{text!r} is not a job id.", field="job") from None
+        raise Invalid(f"{text!r} is not a job id. A job id is a UUID.", field="job") from None

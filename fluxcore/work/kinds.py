@@ -1,7 +1,7 @@
-"""Kinds of background work: each is declared once, in the `jobs.py` of its room, with the queue it belongs to.
+"""Kinds of jobs: each is declared once, in the `jobs.py` of its package, with its queue.
 
-A declaration names its work by a dotted path, so that a process which only asks for work never loads numpy or a graph
-library for it. `fluxsite/celery.py` makes a Celery task of every kind, under the kind's own name.
+A declaration names its handler by a dotted path, so that a process which only enqueues jobs does not load numpy or a
+graph library. `fluxsite/celery.py` makes a Celery task of every kind, under the kind's own name.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING
 from django.utils.module_loading import autodiscover_modules, import_string
 
 if TYPE_CHECKING:
-    from fluxcore.work.run import Handler  # it needs models; the names of queues are wanted before Django is set up
+    from fluxcore.work.run import Handler  # imports models; the names of queues are needed before Django is set up
 
-# Short work that somebody waits for: vectors of new memories, votes, expiry.
+# Queue of short jobs that somebody waits for: vectors of new memories, votes, expiry.
 FAST = "fast"
-# Work that computes for long: clusters, fits, measurements, index files.
+# Queue of jobs that compute for long: clusters, fits, measurements, index files.
 HEAVY = "heavy"
-# Work that waits for others or may itself wait: models, webhooks, imports, retention.
+# Queue of jobs that wait for other servers or are not urgent: models, webhooks, imports, retention.
 SLOW = "slow"
 QUEUES = (FAST, HEAVY, SLOW)
 
 
 @dataclass(frozen=True)
 class JobKind:
-    """`formerly`: names under which earlier releases stored jobs of this kind."""
+    """A declared kind of job. `formerly`: names under which earlier releases stored jobs of this kind."""
 
     name: str
     work: str | Handler
@@ -38,7 +38,7 @@ class JobKind:
 
     @property
     def stored(self) -> tuple[str, ...]:
-        """Every name that a row of this kind may have."""
+        """All names that rows of this kind may have."""
         return (self.name, *self.formerly)
 
 
@@ -47,12 +47,12 @@ _by_stored: dict[str, JobKind] = {}
 
 
 def job(name: str, work: str | Handler, *, queue: str = FAST, formerly: Collection[str] = ()) -> str:
-    """Declare a kind of work; its name, for `enqueue`.
+    """Declare a kind of job; returns its name, for `enqueue`.
 
     `COMPUTE = job("clusters.compute", "memory.clusters.compute.cluster", queue="heavy")`
     """
     if queue not in QUEUES:
-        raise ValueError(f"{queue!r} is no queue; these are: {', '.join(QUEUES)}")
+        raise ValueError(f"{queue!r} is not a queue. Allowed: {', '.join(QUEUES)}")
     kind = JobKind(name, work, queue, tuple(formerly))
     for stored in kind.stored:
         known = _by_stored.get(stored)
@@ -64,7 +64,7 @@ def job(name: str, work: str | Handler, *, queue: str = FAST, formerly: Collecti
 
 
 def withdraw(name: str) -> None:
-    """Forget a declaration, for tests that made one."""
+    """Remove a declaration that a test made."""
     kind = _kinds.pop(name, None)
     for stored in kind.stored if kind else ():
         del _by_stored[stored]
@@ -80,5 +80,5 @@ def every_kind(queues: Collection[str] = QUEUES) -> list[JobKind]:
 
 
 def find(stored: str) -> JobKind | None:
-    """The kind of a row, by the name it was stored under."""
+    """The kind of a job, by the name stored in its row."""
     return _by_stored.get(stored)

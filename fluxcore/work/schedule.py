@@ -1,7 +1,7 @@
-"""Recurring jobs: each room says what it wants asked for and how often, and one process asks each time.
+"""Schedule of recurring jobs: each package declares what to enqueue and how often.
 
-The sweep looks at it once a minute. Whether it is time decides a row that is changed only by whoever saw it last, in
-the same commit as the jobs that are asked for: two workers, or two machines, ask once.
+The sweep checks it once a minute. A row per recurring job is changed in the same transaction in which its jobs are
+enqueued, on condition that it is unchanged: of several workers or machines, one enqueues them.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from fluxcore.writes import booth
 
 log = logging.getLogger(__name__)
 
-# The sweep does not come to the second; what is due within half a minute is asked for now.
+# The sweep is not exact to the second, so a recurring job that is due within half a minute is enqueued now.
 SLACK_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
 class Recurring:
-    """`ask` runs inside a write and adds jobs to it; `seconds` may be looked up anew each time (config.yaml)."""
+    """A recurring job: `ask` runs inside a write and enqueues jobs; `seconds` may read config.yaml each time."""
 
     name: str
     seconds: Callable[[], float]
@@ -38,7 +38,7 @@ _recurring: dict[str, Recurring] = {}
 
 
 def every(name: str, seconds: float | Callable[[], float], ask: Callable[[], object]) -> None:
-    """Have something asked for every so many seconds; 0 for never. Rooms call this in their `jobs.py`.
+    """Declare a recurring job with its period in seconds; 0: never. Packages call this in their `jobs.py`.
 
     `every("grains.decay", lambda: config.current().CLEANUP_INTERVAL_HOURS * 3600, ask_to_decay)`
     """
@@ -51,57 +51,59 @@ def recurring() -> list[Recurring]:
     return [_recurring[name] for name in sorted(_recurring)]
 
 
-def due(one: Recurring, last: datetime | None, now: datetime) -> bool:
-    """A last time that lies a whole period ahead is a clock that was set back: it must not silence the job."""
-    period = one.seconds()
+def due(job: Recurring, last: datetime | None, now: datetime) -> bool:
+    """Whether a recurring job is due. A last time one period in the future (a clock set back) counts as due."""
+    period = job.seconds()
     if period <= 0:
         return False
     return last is None or abs((now - last).total_seconds()) >= max(period - SLACK_SECONDS, 0.0)
 
 
 def ask_for_what_is_due() -> list[str]:
-    """Ask for everything whose time has come; the names of what was asked for. Each is a commit of its own."""
+    """Enqueue all recurring jobs that are due, each in its own transaction; returns their names."""
     states = {state.name: state for state in ScheduleState.objects.all()}
     asked = []
-    for one in recurring():
-        state = states.get(one.name)
+    for job in recurring():
+        state = states.get(job.name)
         try:
-            if due(one, state.asked_at if state else None, clock.now()) and booth.write(_asking(one, state)):
-                asked.append(one.name)
+            if due(job, state.asked_at if state else None, clock.now()) and booth.write(_asking(job, state)):
+                asked.append(job.name)
         except Exception as error:
-            # One that fails must not keep the others from being asked for; it is tried again in a minute.
-            log.warning("%s could not be asked for: %s", one.name, error_place(error))
+            # A failing job must not keep the others from being scheduled; it is tried again in a minute.
+            log.warning("%s could not be scheduled: %s", job.name, error_place(error))
     return asked
 
 
-def _asking(one: Recurring, seen: ScheduleState | None) -> Callable[[], bool]:
-    def ask_unless_a_rival_did() -> bool:
+def _asking(job: Recurring, seen: ScheduleState | None) -> Callable[[], bool]:
+    """A write that enqueues the job unless another worker has done it."""
+
+    def ask_once() -> bool:
         now = clock.now()
         if seen is None:
-            _, mine = ScheduleState.objects.get_or_create(name=one.name, defaults={"asked_at": now, "count": 1})
+            _, won = ScheduleState.objects.get_or_create(name=job.name, defaults={"asked_at": now, "count": 1})
         else:
-            unchanged = ScheduleState.objects.filter(name=one.name, count=seen.count)
-            mine = bool(unchanged.update(asked_at=now, count=F("count") + 1))
-        if mine:
-            one.ask()
-        return mine
+            unchanged = ScheduleState.objects.filter(name=job.name, count=seen.count)
+            won = bool(unchanged.update(asked_at=now, count=F("count") + 1))
+        if won:
+            job.ask()
+        return won
 
-    return ask_unless_a_rival_did
+    return ask_once
 
 
 def overview() -> list[dict[str, Any]]:
-    """Every recurring job with its period, how often it was asked for and when it is next."""
+    """Every recurring job with its period, how often and when it was scheduled, and whether it is due."""
     states = {state.name: state for state in ScheduleState.objects.all()}
     found = []
-    for one in recurring():
-        state, period = states.get(one.name), one.seconds()
+    for job in recurring():
+        state, period = states.get(job.name), job.seconds()
         found.append(
             {
-                "name": one.name,
+                "name": job.name,
                 "seconds": period,
                 "count": state.count if state else 0,
                 "asked_at": clock.rfc3339(state.asked_at) if state else None,
-                "due": due(one, state.asked_at if state else None, clock.now()),
+                "due": due(job, state.asked_at if state else None, clock.now()),
             }
         )
     return found

@@ -1,4 +1,4 @@
-"""What happens once a minute: short-lived rows are deleted, recurring jobs are asked for, lost work is found."""
+"""Sweep: what runs once a minute. Deletes short-lived rows, enqueues recurring jobs, finds lost jobs."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from django.utils.module_loading import import_string
 
 from fluxcore import clock, uptime
 from fluxcore.models import Job
-from fluxcore.work import ending, jobs, kinds, schedule, worker
+from fluxcore.work import jobs, kinds, schedule, shutdown, worker
 from fluxcore.writes import booth, idempotency, limits
 
 log = logging.getLogger(__name__)
 
-Housekeeping = Callable[[], object] | str  # or its dotted path, for what is loaded when it first runs
+Housekeeping = Callable[[], object] | str  # or a dotted path, imported when it first runs
 
-# Rooms add their own in their `jobs.py` or `apps.ready`.
+# Functions of every sweep. Packages add their own in their `jobs.py` or `apps.ready`.
 _housekeeping: list[Housekeeping] = [uptime.count_minute]
-# Not while the clock is doubted: one that is set ahead for a moment must not make everything old.
+# Functions that delete old rows. Skipped after a clock jump, when everything may seem old.
 _forgetting: list[Housekeeping] = [idempotency.forget_old, limits.forget_old, jobs.forget_old]
 
 
@@ -30,10 +30,10 @@ def every_minute(function: Housekeeping) -> None:
 
 
 def sweep() -> None:
-    """Everything but running the jobs that are ready: the caller sees to those."""
+    """Do the work of a sweep except running the jobs that are ready, which the caller does."""
     global _last
     _last = time.monotonic()
-    with ending.one_more() as allowed:
+    with shutdown.work_in_progress() as allowed:
         if not allowed:
             return
         for function in _housekeeping:
@@ -45,7 +45,7 @@ def sweep() -> None:
 
 
 def sweep_and_run(only: Collection[str] | None = None, *, seconds: float = 30.0) -> int:
-    """Where no message would reach a worker: sweep, then run what is ready; the number of jobs run."""
+    """Sweep, then run ready jobs, for processes without a broker; returns the number of jobs run."""
     sweep()
     return worker.drain(only, seconds=seconds)
 
@@ -56,7 +56,7 @@ def _run(function: Housekeeping, *, unless_doubted: bool = False) -> None:
             return
         booth.write(import_string(function) if isinstance(function, str) else function)
     except Exception as error:
-        # One that fails must not keep the others, nor the jobs, from their minute.
+        # A failing function must not keep the others, or the jobs, from running.
         name = function if isinstance(function, str) else f"{function.__module__}.{function.__qualname__}"
         log.warning("housekeeping %s failed: %s", name, type(error).__name__)
 
@@ -65,11 +65,11 @@ def _ask() -> None:
     try:
         schedule.ask_for_what_is_due()
     except DatabaseError as error:
-        log.warning("nothing could be asked for: %s", type(error).__name__)
+        log.warning("no recurring job could be scheduled: %s", type(error).__name__)
 
 
 def _try_undeclared() -> None:
-    """A kind that no task of this release claims: its tries fail by name and it is parked, for somebody to see."""
+    """Run jobs of kinds this release does not declare: their attempts fail, so that they are parked and visible."""
     ready = Job.objects.filter(jobs.ready(clock.now())).order_by().values_list("kind", flat=True).distinct()
     undeclared = [stored for stored in ready if kinds.find(stored) is None]
     if undeclared:
@@ -80,5 +80,5 @@ _last = time.monotonic()
 
 
 def overdue(seconds: float) -> bool:
-    """Whether this process has not swept for so long: the broker that carries the message may be away."""
+    """Whether the last sweep of this process is longer ago: the broker that triggers it may be down."""
     return time.monotonic() - _last > seconds

@@ -1,4 +1,4 @@
-"""Wakes workers after a commit: tells them for which kinds there is work, at most ten times a second."""
+"""Wakeup of workers after a commit, with the kinds of jobs there are, at most ten times a second."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ _thread: threading.Thread | None = None
 
 
 def use(sender: Sender | None) -> Sender | None:
-    """Say how workers are woken: by messages (`fluxsite/celery.py`) or by an event of this process; the former way."""
+    """Set how workers are woken: by messages (`fluxsite/celery.py`) or in this process. Returns the old sender."""
     global _sender
     former, _sender = _sender, sender
     return former
 
 
 def wake(*kinds: str) -> None:
-    """Wake a worker for these kinds soon. The rows are safe: a message that is lost costs a minute at most."""
+    """Wake a worker for these kinds soon. If the message is lost, the next sweep finds the jobs within a minute."""
     global _thread
     if _sender is None or not kinds:
         return
     with _lock:
         _wanted.update(kinds)
         _asked.set()
-        if _thread is None or not _thread.is_alive():  # not yet, or this process is a fork of one that had it
+        if _thread is None or not _thread.is_alive():  # not started yet, or this process was forked
             _thread = threading.Thread(target=_send_when_asked, name="job-wakeup", daemon=True)
             _thread.start()
 
 
 def _send_when_asked() -> None:
-    """In a thread of its own, so that a broker that hangs holds up no write; at most ten times a second."""
+    """Send wakeups in a separate thread, so that a broker that hangs does not block writes."""
     while _asked.wait():
         with _lock:
             _asked.clear()

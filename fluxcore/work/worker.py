@@ -1,7 +1,7 @@
-"""Runs jobs: claims a row under a lease, lets the work compute, and commits its change with the mark `done`.
+"""Worker: claims a job under a lease, runs its handler, and commits its change together with the state `done`.
 
-Work reads and computes outside any transaction and returns the change it wants made. That change, the mark and the
-check that the lease is still ours are one commit: a worker killed at any moment leaves either all of it or nothing.
+A handler reads and computes outside any transaction and returns the change to make. That change, the new state and the
+check of the lease are one transaction: a worker killed at any moment leaves either all of it or nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fluxcore import clock, metrics
 from fluxcore.db_errors import error_place
 from fluxcore.errors import NotFound
 from fluxcore.models import Job, JobLine
-from fluxcore.work import ending, kinds, lease, news
+from fluxcore.work import job_events, kinds, lease, shutdown
 from fluxcore.work.jobs import ready
 from fluxcore.work.run import Apply, Run
 from fluxcore.writes import booth, write_locks
@@ -27,18 +27,18 @@ log = logging.getLogger(__name__)
 
 MAX_TRIES = 5
 BACK_OFF_SECONDS = (2, 10, 30, 120)
-LONG_SECONDS = 1.0  # a job of the fast queue that takes longer is worth a line in the log
+LONG_SECONDS = 1.0  # jobs of the fast queue are logged if they take longer
 
 
 def claim(only: Collection[str] | None = None) -> Run | None:
-    """Take the oldest job that is due or whose worker has died: of all kinds, or of those stored under these names."""
+    """Claim the oldest job that is due or whose worker has died, of all kinds or of these."""
     while True:
         moment = clock.now()
         row = Job.objects.filter(ready(moment, only)).order_by("due_at", "id").first()
         if row is None:
             return None
         if row.attempts >= MAX_TRIES:
-            _park_abandoned(row, row.error or "The worker died five times while running this job.")
+            _park_abandoned(row, row.error or "The worker died while running this job, five times.")
             continue
         taken = Job.objects.filter(ready(moment), pk=row.pk, attempts=row.attempts).update(
             state=Job.State.RUNNING,
@@ -51,14 +51,14 @@ def claim(only: Collection[str] | None = None) -> Run | None:
 
 
 def run_one(only: Collection[str] | None = None) -> bool:
-    """Claim and run one job; False when nothing is ready."""
+    """Claim and run one job; False if none is ready."""
     run = claim(only)
     if run is None:
         return False
     try:
         kind = kinds.find(run.kind)
         if kind is None:
-            raise NotFound(f"No work is declared for jobs of kind {run.kind}.")
+            raise NotFound(f"This release does not know jobs of kind {run.kind}.")
         handler = kind.handler()
         with lease.renewed(run):
             apply = handler(run)
@@ -77,11 +77,11 @@ def run_one(only: Collection[str] | None = None) -> bool:
 
 
 def drain(only: Collection[str] | None = None, *, seconds: float = 30.0) -> int:
-    """Run jobs until none is ready, the time is up or the process is to end; the number run."""
+    """Run jobs until none is ready, the time is over or the process shuts down; returns their number."""
     until = time.monotonic() + seconds
     count = 0
     while time.monotonic() < until:
-        with ending.one_more() as allowed:
+        with shutdown.work_in_progress() as allowed:
             if not allowed or not run_one(only):
                 break
         count += 1
@@ -95,54 +95,54 @@ def _finish(run: Run, apply: Apply | None) -> None:
     if not done:
         raise lease.LeaseLost
     run.write_lines()
-    run.tell(news.DONE)
+    run.add_outcome(job_events.DONE)
 
 
 def _failed(run: Run, error: Exception) -> None:
     text = error_place(error)
-    log.warning("job %s (%s) failed, try %d: %s", run.uuid, run.kind, run.attempt, text)
+    log.warning("job %s (%s) failed in attempt %d: %s", run.uuid, run.kind, run.attempt, text)
     metrics.job(run.kind, "failed", run.seconds)
-    run.say(f"Try {run.attempt} failed: {text}")
+    run.say(f"Attempt {run.attempt} failed: {text}")
     if run.attempt >= MAX_TRIES:
-        run.say(f"Parked after {MAX_TRIES} tries.")
+        run.say(f"Parked after {MAX_TRIES} attempts.")
         booth.write(lambda: _give_up(run, text))
     else:
         booth.write(lambda: _put_back(run, text), lock=write_locks.lock_name(run.space))
 
 
 def _put_back(run: Run, text: str) -> None:
-    """Have it tried again after a pause."""
+    """Queue a failed job again, due after a pause."""
     pause = BACK_OFF_SECONDS[min(run.attempt, len(BACK_OFF_SECONDS)) - 1]
-    # Only while it is still running: after a broken connection the finishing commit may have happened.
-    mine = lease.held(run)
+    # Only if it is still running: after a lost connection the finishing transaction may have been committed.
+    row = lease.held(run)
     try:
         with transaction.atomic():
-            changed = mine.update(
+            changed = row.update(
                 state=Job.State.QUEUED, due_at=clock.now() + timedelta(seconds=pause), lease_until=None, error=text
             )
     except IntegrityError:
-        # The same work was asked for again while this ran: the newer job does it.
-        changed = mine.update(state=Job.State.DONE, finished_at=clock.now(), lease_until=None, error=text)
+        # The same work was enqueued again while this job ran: the newer job does it.
+        changed = row.update(state=Job.State.DONE, finished_at=clock.now(), lease_until=None, error=text)
     if changed:
         run.write_lines()
-        run.tell(news.FAILED)
+        run.add_outcome(job_events.FAILED)
 
 
 def _give_up(run: Run, text: str) -> None:
-    """The last try failed."""
+    """Park a job after its last failed attempt."""
     parked = _parked(run.job, lease.OWNER, text)
     run.write_lines()
     if parked:
-        run.tell(news.PARKED)
+        run.add_outcome(job_events.PARKED)
 
 
 def _park_abandoned(row: Job, text: str) -> None:
-    """Nobody lived to say that the last try failed."""
+    """Park a job whose worker died in the last attempt."""
 
     def park() -> None:
         if _parked(row.pk, row.lease_owner, text):
             JobLine.objects.create(job_id=row.pk, at=clock.now(), text=f"Parked: {text}")
-            news.tell(news.PARKED, row.uuid, row.kind, row.space, tries=row.attempts)
+            job_events.add_outcome(job_events.PARKED, row.uuid, row.kind, row.space, tries=row.attempts)
 
     booth.write(park)
 

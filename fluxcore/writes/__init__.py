@@ -1,1 +1,1 @@
-"""Writing: the booth that shares commits, and what every write passes on its way: locks, keys, expectations, limits."""
+"""Writes: the write booth, which shares commits, and locks, idempotency keys, preconditions and limits of writes."""

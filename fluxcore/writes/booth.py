@@ -1,9 +1,9 @@
-"""The write booth: concurrent writers of a process share one commit, each in a savepoint of its own.
+"""Write booth: concurrent writers of a process share one commit, each in its own savepoint.
 
-A durable commit costs a disk flush whatever is in it, so the booth takes everybody who is waiting
-(at most MAX_BATCH), runs their work in one transaction and answers after the commit. A caller whose
-work fails is rolled back alone. What every write must leave behind (audit entries, events) is put on
-the caller's outbox and written once per batch, before the commit: no audit, no write.
+A durable commit costs a disk flush whatever its size, so the booth takes all waiting callers (at most MAX_BATCH), runs
+their work in one transaction and answers after the commit. Work that fails is rolled back without affecting the others.
+Audit entries and events are collected in each caller's outbox and written once per batch, before the commit, so that
+there is no write without its audit entry.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 MAX_BATCH = 256
-# Of one agent's writes so many go into a batch while others write too: they wait for its commit.
+# Most writes of one agent in a batch while other agents write too, because they wait for its commit.
 SHARE = 16
-# Seconds for which a second writer is expected back after it was seen.
+# Time for which SHARE applies after two agents were waiting at once.
 SHARING_SECONDS = 1.0
-# Longer than the database's own lock wait, so that its answer is the one the caller sees.
+# Longest wait for an answer: longer than the database's own lock timeout, so that callers see its error.
 WAIT_SECONDS = 30.0
-# When the database refuses a whole batch, whoever has waited this long behind it is told so at once:
-# with the lock's own wait nobody then hears nothing for more than ten seconds.
+# When the database refuses a whole batch, callers that have waited longer than this are refused too. Together with the
+# database's lock timeout nobody waits for more than ten seconds.
 PATIENCE_SECONDS = 2.0
 
 _batch_writers: dict[str, Callable[[list[Any]], None]] = {}
@@ -46,24 +46,26 @@ _running = threading.local()
 
 
 class _Caller:
-    __slots__ = ("agent", "came", "lock", "outbox", "reply", "work")
+    """A queued write: its work, its outbox and its reply."""
+
+    __slots__ = ("agent", "lock", "outbox", "queued_at", "reply", "work")
 
     def __init__(self, work: Callable[[], Any], lock: str, agent: str = "") -> None:
         self.work = work
         self.lock = lock
         self.agent = agent
-        self.came = time.monotonic()
+        self.queued_at = time.monotonic()
         self.outbox = Outbox()
         self.reply = Reply()
 
 
 def batch_writer(kind: str, write: Callable[[list[Any]], None]) -> None:
-    """Register who writes the slips' rows of one kind, once per batch and inside its transaction."""
+    """Register the function that writes the outbox rows of one kind, once per batch inside its transaction."""
     _batch_writers[kind] = write
 
 
 def outbox() -> Outbox:
-    """The outbox of the work that is running now; only valid inside `write`."""
+    """The outbox of the running write; only valid inside `write`."""
     current = getattr(_running, "outbox", None)
     if current is None:
         raise RuntimeError("This must run inside booth.write(...).")
@@ -73,10 +75,10 @@ def outbox() -> Outbox:
 def write(work: Callable[[], T], *, lock: str = write_locks.INSTANCE, agent: str = "") -> T:
     """Run `work` in a durable transaction and return its result after the commit.
 
-    Lane (the space) and agent say whose turn it takes among those who wait.
+    The order of waiting writes is fair between locks (spaces), and between the agents of each.
     """
     if getattr(_running, "outbox", None) is not None:
-        # A verb that calls another verb shares its transaction and its outbox.
+        # A verb that is called by another verb shares its transaction and outbox.
         return _within(outbox(), work)
     if settings.BOOTH == "inline":
         caller = _Caller(work, lock)
@@ -87,9 +89,9 @@ def write(work: Callable[[], T], *, lock: str = write_locks.INSTANCE, agent: str
         return cast(T, reply.result(timeout=WAIT_SECONDS))
     except TimeoutError:
         if reply.done():
-            return cast(T, reply.result())  # the work's own error, or an answer that came at the last moment
+            return cast(T, reply.result())  # the work raised TimeoutError, or was answered just now
         if reply.cancel():
-            raise Busy(retry_after=5) from None  # it had not begun and never will
+            raise Busy(retry_after=5) from None  # it has not begun, and will not
         raise OutcomeUnknown(retry_after=5) from None
 
 
@@ -104,7 +106,7 @@ def _within(shared: Outbox, work: Callable[[], T]) -> T:
 
 
 def post(work: Callable[[], Any], *, lock: str = write_locks.INSTANCE) -> None:
-    """Run `work` soon and do not wait: for notes whose loss on a kill is acceptable and documented."""
+    """Run `work` soon without waiting for it, for rows that may be lost in a kill, where that is documented."""
     if settings.BOOTH == "inline" or getattr(_running, "outbox", None) is not None:
         try:
             write(work, lock=lock)
@@ -112,13 +114,13 @@ def post(work: Callable[[], Any], *, lock: str = write_locks.INSTANCE) -> None:
             log.warning("a write-behind note failed: %s", type(error).__name__)
         return
     try:
-        _shared_booth().put(work, lock, then=_log_failure)
+        _shared_booth().put(work, lock, on_answer=_log_failure)
     except Busy:
-        log.warning("a write-behind note was dropped: the booth is full")
+        log.warning("a write-behind was dropped: the write queue is full")
 
 
 def depth() -> int:
-    """Callers waiting in this process."""
+    """Number of writes waiting in this process."""
     return len(_current.waiting) if _current is not None else 0
 
 
@@ -129,17 +131,19 @@ def _log_failure(reply: Reply) -> None:
 
 
 class Booth:
+    """Queue of writes and the thread that runs them in batches."""
+
     def __init__(self) -> None:
         self.pid = os.getpid()
         self.waiting: deque[_Caller] = deque()
-        self.bell = threading.Condition()
+        self.condition = threading.Condition()  # guards `waiting`, notified when a caller is added
         self.seconds_per_caller = 0.01
-        self._shared_until = 0.0  # until when more than one agent is taken to write, in monotonic seconds
+        self._shared_until = 0.0  # end of the time in which SHARE applies, in monotonic seconds
         self.thread = threading.Thread(target=self._serve, name="write-booth", daemon=True)
         self.thread.start()
 
     def open(self) -> bool:
-        """False in a process forked from the booth's, and if its thread should ever have died."""
+        """Whether the booth can be used; False in a forked process or if its thread has died."""
         return self.pid == os.getpid() and self.thread.is_alive()
 
     def put(
@@ -148,25 +152,26 @@ class Booth:
         lock: str = write_locks.INSTANCE,
         agent: str = "",
         *,
-        then: Callable[[Reply], None] | None = None,
+        on_answer: Callable[[Reply], None] | None = None,
     ) -> Reply:
+        """Queue a write; its reply is answered after the commit."""
         caller = _Caller(work, lock, agent)
-        if then is not None:
-            caller.reply.then(then)
-        with self.bell:
+        if on_answer is not None:
+            caller.reply.call_when_done(on_answer)
+        with self.condition:
             if len(self.waiting) >= config.current().MAX_WRITE_QUEUE_DEPTH:
                 raise Busy(retry_after=max(1.0, len(self.waiting) * self.seconds_per_caller))
             self.waiting.append(caller)
-            self.bell.notify()
+            self.condition.notify()
         return caller.reply
 
     def _serve(self) -> None:
         while True:
-            with self.bell:
+            with self.condition:
                 while not self.waiting:
-                    self.bell.wait()
+                    self.condition.wait()
                 taken = self._take()
-            # A caller who gave up waiting has cancelled; from here on nobody can.
+            # Callers that gave up waiting have cancelled their reply; after `begin` it cannot be cancelled.
             batch = [caller for caller in taken if caller.reply.begin()]
             if not batch:
                 continue
@@ -179,12 +184,12 @@ class Booth:
                 _answer(batch, StorageUnavailable(retry_after=1))
             else:
                 if refused:
-                    self._refuse_the_patient()
+                    self._refuse_long_waiting()
             spent = (time.monotonic() - started) / len(batch)
             self.seconds_per_caller += 0.1 * (spent - self.seconds_per_caller)
 
     def _take(self) -> list[_Caller]:
-        """The next batch, in turn by space and then agent; each agent's own writes stay in their order."""
+        """Take the next batch, fairly by space and agent; each agent's own writes stay in their order."""
         spaces: dict[str, dict[str, list[_Caller]]] = {}
         for caller in self.waiting:
             spaces.setdefault(caller.lock, {}).setdefault(caller.agent, []).append(caller)
@@ -192,7 +197,7 @@ class Booth:
         if sum(map(len, spaces.values())) > 1:
             self._shared_until = now + SHARING_SECONDS
         share = SHARE if now < self._shared_until else MAX_BATCH
-        # An agent's first write comes before anybody's second, and spaces alternate within each round.
+        # The first write of each agent comes before the second of any, and spaces alternate within each round.
         turns = [
             (position, place, caller)
             for agents in spaces.values()
@@ -201,18 +206,17 @@ class Booth:
         ]
         turns.sort(key=lambda turn: turn[:2])
         taken = [caller for _, _, caller in turns[:MAX_BATCH]]
-        left = set(map(id, taken))
-        self.waiting = deque(caller for caller in self.waiting if id(caller) not in left)
+        taken_ids = set(map(id, taken))
+        self.waiting = deque(caller for caller in self.waiting if id(caller) not in taken_ids)
         return taken
 
-    def _refuse_the_patient(self) -> None:
-        """The database took nothing for seconds: do not let those who queued behind that wait as long again."""
+    def _refuse_long_waiting(self) -> None:
+        """Refuse callers that waited behind a batch the database refused, so that they do not wait as long again."""
         since = time.monotonic() - PATIENCE_SECONDS
-        with self.bell:
-            late = [caller for caller in self.waiting if caller.came < since]
-            self.waiting = deque(caller for caller in self.waiting if caller.came >= since)
-        late = [caller for caller in late if caller.reply.begin()]
-        _answer(late, StorageUnavailable(retry_after=2))
+        with self.condition:
+            refused = [caller for caller in self.waiting if caller.queued_at < since]
+            self.waiting = deque(caller for caller in self.waiting if caller.queued_at >= since)
+        _answer([caller for caller in refused if caller.reply.begin()], StorageUnavailable(retry_after=2))
 
 
 _current: Booth | None = None
@@ -229,18 +233,18 @@ def _shared_booth() -> Booth:
 
 
 def _commit(batch: list[_Caller]) -> bool:
-    """Run a batch and answer its callers; True if the database did not even let it begin.
+    """Run a batch and answer its callers; True if the database refused to begin its transaction.
 
-    If what is shared fails, each caller gets a transaction of its own, so that one who poisons the
-    closers or the commit harms nobody else.
+    If the shared transaction fails, each caller gets its own one, so that rows of one caller which break a batch writer
+    or the commit do not harm the others.
     """
     for attempt in (1, 2):
         outcomes: list[tuple[_Caller, Any, BaseException | None]] = []
         began = committing = False
-        line: Any = None
+        raw_connection: Any = None
         try:
             with transaction.atomic():
-                line = connection.connection
+                raw_connection = connection.connection
                 write_locks.take_locks({caller.lock for caller in batch})
                 began = True
                 with connection.cursor() as cursor:
@@ -250,15 +254,15 @@ def _commit(batch: list[_Caller]) -> bool:
                 _refuse_autocommit()
                 committing = True
         except Exception as error:
-            # Asked of the connection the batch had: leaving the block may already have made a new one.
-            lost = is_connection_lost(line or connection.connection)
+            # The connection that the batch used: leaving the block may already have opened a new one.
+            lost = is_connection_lost(raw_connection or connection.connection)
             if lost:
                 connection.close()
             if committing and lost:
                 _answer(batch, OutcomeUnknown(retry_after=1))
                 return False
             if lost and attempt == 1 and not connection.in_atomic_block:
-                continue  # nothing was committed: a fresh connection may try again
+                continue  # nothing was committed, so that it can be tried again with a new connection
             if len(batch) > 1 and began:
                 return _commit_each(batch)
             _answer(batch, translate(error))
@@ -277,15 +281,16 @@ def _commit(batch: list[_Caller]) -> bool:
 
 
 def _refuse_autocommit() -> None:
-    """The last look before a commit that many rely on: SQLite ends a transaction by itself when its disk fails."""
+    """Check before the commit that SQLite still has a transaction: it ends one by itself when its disk fails."""
     if connection.vendor == "sqlite" and not connection.connection.in_transaction:
         raise StorageUnavailable(retry_after=2)
 
 
 def _commit_each(batch: list[_Caller]) -> bool:
+    """Commit each caller separately; True if the database refused to begin a transaction."""
     for position, caller in enumerate(batch):
         if _commit([caller]):
-            # The database has stopped taking writes meanwhile; asking once per caller would take for ever.
+            # The database refuses writes now; trying each of the other callers would take too long.
             _answer(batch[position:], StorageUnavailable(retry_after=2))
             return True
     return False
@@ -296,7 +301,7 @@ def _run(caller: _Caller, cursor: Any, *, alone: bool) -> tuple[_Caller, Any, Ba
     _running.outbox = caller.outbox
     try:
         if alone:
-            # The transaction itself is the savepoint: let its failure roll everything back.
+            # No savepoint is needed: a failure rolls back the transaction.
             return caller, caller.work(), None
         with _savepoint(cursor):
             return caller, caller.work(), None
@@ -314,20 +319,22 @@ def _run(caller: _Caller, cursor: Any, *, alone: bool) -> tuple[_Caller, Any, Ba
 
 @contextmanager
 def _savepoint(cursor: Any) -> Iterator[None]:
-    """As a nested `atomic` block has it, at a fraction of its cost: this is taken once per caller."""
+    """A savepoint for one caller, as a nested `atomic` block has, at a fraction of its cost."""
     cursor.execute("SAVEPOINT caller")
     try:
         yield
-        cursor.execute("RELEASE SAVEPOINT caller")  # inside: in a transaction PostgreSQL gave up, this is what fails
+        cursor.execute(
+            "RELEASE SAVEPOINT caller"
+        )  # inside `try`: it fails in a transaction that PostgreSQL has aborted
     except BaseException:
         if not is_connection_lost(connection.connection):
-            connection.needs_rollback = False  # the ORM sets it on an error; the savepoint is what it asks for
+            connection.needs_rollback = False  # set by the ORM on an error, and settled by the savepoint
             try:
                 cursor.execute("ROLLBACK TO SAVEPOINT caller")
                 cursor.execute("RELEASE SAVEPOINT caller")
             except Exception:
-                # SQLite undoes a whole transaction on an I/O error, savepoints included. What came before in
-                # this batch is gone, and going on would commit every statement by itself: the batch is void.
+                # On an I/O error SQLite rolls back the whole transaction with its savepoints. Earlier work of this
+                # batch is lost, and every further statement would be committed by itself: the batch must be aborted.
                 connection.needs_rollback = True
                 raise
         raise
@@ -341,10 +348,12 @@ def _write_batch_rows(callers: list[_Caller]) -> None:
         try:
             write_rows(rows)
         except (OperationalError, InterfaceError):
-            raise  # the whole database's trouble: `_commit` knows what to do
+            raise  # an error of the whole database, which `_commit` handles
         except DatabaseError as error:
-            log.critical("the %s of a write could not be kept: %s", kind, type(error).__name__)
-            raise StorageUnavailable(f"The {kind} of this write could not be kept, so nothing was stored.") from None
+            log.critical("the %s rows of a write could not be written: %s", kind, type(error).__name__)
+            raise StorageUnavailable(
+                f"The {kind} rows of this write could not be written. Nothing was stored; try again."
+            ) from None
 
 
 def _answer(batch: list[_Caller], error: BaseException) -> None:

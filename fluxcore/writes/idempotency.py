@@ -1,4 +1,4 @@
-"""A retried write counts once: same key, same answer; same key with another body, 409."""
+"""Idempotency keys: a repeated write runs once. Same key, same answer; same key with another body, 409."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ MAX_KEY = 128
 
 def check_key(key: str) -> str:
     if not (isinstance(key, str) and 1 <= len(key) <= MAX_KEY and key.isascii() and key.isprintable()):
-        raise Invalid(f"An idempotency key has 1 to {MAX_KEY} printable ASCII characters.", field="idempotency_key")
+        raise Invalid(
+            f"An idempotency key must have 1 to {MAX_KEY} printable ASCII characters.", field="idempotency_key"
+        )
     return key
 
 
@@ -33,7 +35,7 @@ def run_once(owner: str, key: str | None, request: Any, work: Callable[[], Any])
     if found is not None:
         return found[0]
     try:
-        # The row goes in first: a rival with the same key waits on it (PostgreSQL) or cannot be here (SQLite).
+        # The row is inserted first: a concurrent write with the same key waits for it on PostgreSQL; SQLite has none.
         with transaction.atomic():
             row = IdempotencyKey.objects.create(owner=owner, key=key, request=wanted, answer="", created_at=clock.now())
     except IntegrityError:
@@ -47,7 +49,7 @@ def run_once(owner: str, key: str | None, request: Any, work: Callable[[], Any])
 
 
 def find_answer(owner: str, key: str, request: Any) -> tuple[Any] | None:
-    """The answer a retry gets, without a write and before any limit is asked: it was paid for the first time."""
+    """The stored answer for a retry, found without a write and before limits, which counted the first time."""
     return _find(owner, key, digest(request), forget=False)
 
 
@@ -68,18 +70,18 @@ def _find(owner: str, key: str, wanted: str, *, forget: bool) -> tuple[Any] | No
 
 
 def redact(owners: str, word: str, change: Callable[[Any], Any] | None = None) -> None:
-    """Rewrite the kept answers that hold `word` as a JSON text, of owners whose name begins so. Inside a write.
+    """Rewrite stored answers that contain `word` as a JSON text, of owners whose name begins with `owners`.
 
-    Where an answer changed, and without a `change` in each of them, the digest of what was asked goes too, because a
-    text can be guessed from it. A retry is refused then, and not done again.
+    Call inside a write. Of each changed answer, or of all without a `change`, the digest of the request is deleted too,
+    because a text could be guessed from it. A retry is then refused and does not run again.
     """
     text = json.dumps(word, ensure_ascii=False)
     held = IdempotencyKey.objects.filter(owner__startswith=owners, answer__contains=text)
     for pk, answer in list(held.values_list("pk", "answer")):
-        before = json.loads(answer)
-        after = change(before) if change is not None else before
-        if change is None or after != before:
-            IdempotencyKey.objects.filter(pk=pk).update(answer=json.dumps(after, ensure_ascii=False), request="")
+        stored = json.loads(answer)
+        redacted = change(stored) if change is not None else stored
+        if change is None or redacted != stored:
+            IdempotencyKey.objects.filter(pk=pk).update(answer=json.dumps(redacted, ensure_ascii=False), request="")
 
 
 def forget_old() -> int:

@@ -1,7 +1,7 @@
-"""What a caller reads who has reached a limit: which one, its value, the config key that raises it, what to do.
+"""Errors for reached limits: which limit, its value, the config key that raises it, what to do.
 
-Every 429 and every 413 of a limit or quota is written here, so that REST, MCP, SDK and shell say the same: in the
-message for people and models, in `details` for programs.
+Every 429 and every 413 of a limit or quota is created here, so that REST, MCP, SDK and shell have the same text: the
+message is for people and models, `details` for programs.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ WAIT = "Wait for the seconds in Retry-After"
 class Rate:
     """A limit per minute."""
 
-    what: str  # after its number: "500 grains stored by one agent"
-    raised_by: str | None = None  # the key of config.yaml or the environment variable; None: it is fixed
-    bulk: bool = False  # whether `flux import` does the same without it
+    what: str  # follows the number in the message: "500 grains stored by one agent"
+    raised_by: str | None = None  # key of config.yaml or environment variable; None: the limit is fixed
+    bulk: bool = False  # whether `flux import` does the same without this limit
     of_caller: str = ""  # as `what`, for the share of one caller (X-Caller-Id) inside the agent's
 
 
-# By the first part of the key under which `limits` counts: "grains:12" is one agent's count of grains.
+# Limits by the first part of their key in `limits`: "grains:12" is one agent's count of grains.
 RATES = {
     "grains": Rate(
         "memories stored by one agent", "MAX_GRAINS_PER_MINUTE", bulk=True, of_caller="memories stored by one caller"
@@ -50,7 +50,7 @@ def rate_of(key: str) -> Rate:
 def rate_reached(
     key: str, *, limit: int, seconds: int, wait: float, of_caller: bool = False, do: str = WAIT
 ) -> RateLimited:
-    """429: it passes by waiting."""
+    """429: a limit per minute is reached. Waiting helps."""
     rate = rate_of(key)
     what = rate.of_caller if of_caller else rate.what
     message = f"The limit is reached: {limit} {what} in {seconds} seconds. {do}."
@@ -61,16 +61,16 @@ def rate_reached(
 def at_once_reached(
     what: str, *, limit: int, raised_by: str | None, wait: float, do: str, error: type[RateLimited] = RateLimited
 ) -> RateLimited:
-    """429: so many are open at the same time, and one of them has to end first."""
+    """429: too many are open at the same time; one of them has to end first."""
     message = f"The limit is reached: {limit} {what} at the same time. {do}."
     details: dict[str, Any] = {"limit": limit, "what": what}
     return error(_more(message, details, raised_by), retry_after=wait, **details)
 
 
 def over_rate(key: str, *, limit: int, cost: int) -> tuple[str, dict[str, Any]]:
-    """Message and details for one call that is larger than a minute's limit: no waiting helps."""
+    """Message and details for one call that is larger than a minute's limit. Waiting does not help."""
     rate = rate_of(key)
-    message = f"One call has at most {limit} {rate.what}, as many as a minute allows; this one has {cost}. Split it."
+    message = f"One call can have at most {limit} {rate.what}, the limit of a minute; this one has {cost}. Split it."
     details: dict[str, Any] = {"limit": limit, "what": rate.what}
     return _more(message, details, rate.raised_by, bulk=rate.bulk), details
 
@@ -78,7 +78,7 @@ def over_rate(key: str, *, limit: int, cost: int) -> tuple[str, dict[str, Any]]:
 def quota_reached(
     where: str, *, limit: int, what: str, raised_by: str | None, do: str = DELETE, **more: Any
 ) -> QuotaReached:
-    """413: something is full. `where` is what is full ("boards/main"), `what` its unit ("bytes")."""
+    """413: a quota is reached. `where` is what is full ("boards/main"), `what` its unit ("bytes")."""
     message = f"{where} is full: it has at most {limit} {what}. {do}."
     details: dict[str, Any] = {"limit": limit, "what": what, **more}
     return QuotaReached(_more(message, details, raised_by), **details)
@@ -94,19 +94,19 @@ def too_large(
 
 
 def too_large_for_a_page(what: str, *, limit: int, unit: str, command: str) -> TooLarge:
-    """413: a page takes only so much, and the command `flux_...` takes any amount."""
+    """413: too large for a web page; the command `flux_...` has no limit."""
     name = typed_command(command)
     details: dict[str, Any] = {"limit": limit, "what": unit, "without_limit": name}
     return TooLarge(f"{what} has at most {limit} {unit}. `{name}` on the command line has no size limit.", **details)
 
 
 def body_too_large(what: str, limit: int, raised_by: str | None = "FLUX_MAX_BODY_BYTES") -> TooLarge:
-    """413: a whole request is too large. Many texts at once go by `flux import`."""
+    """413: a whole request is too large. `flux import` takes any number of texts."""
     return too_large(what, limit=limit, raised_by=raised_by, bulk=True)
 
 
 def _more(message: str, details: dict[str, Any], raised_by: str | None, *, bulk: bool = False) -> str:
-    """What raises the limit and what has none, in the message and beside it."""
+    """Add to message and details what raises the limit and which command has none."""
     if raised_by is None:
         message += " This limit is fixed."
     else:

@@ -1,15 +1,14 @@
-"""Limits that are exact over threads and processes: counts per second over a sliding minute.
+"""Rate limits that are exact over threads and processes: counts per second over a sliding minute.
 
-A limit is taken in two steps. `ask` runs before the write: it refuses a caller who is plainly over,
-cheaply and without a lock. `Ticket.take` runs inside the write's transaction and is the count that
-holds, rolled back with the write if that fails. With Redis the count is taken by `ask` in one script
-and given back if the write fails. When Redis does not answer, the database counts instead, and goes on
-counting beside it for a whole window after it came back: a Redis that fails again and again, or lost
-its memory while away, never opens the limit.
+A limit is counted in two steps. `ask` runs before the write: it refuses a caller who is clearly over the limit, cheaply
+and without a lock. `Ticket.take` runs inside the write's transaction and makes the exact count, which is rolled back
+with the write. With Redis, `ask` counts in one script, and the count is given back if the write fails. When Redis does
+not answer, the database counts instead, and continues to count for a whole window after Redis is back: a Redis that
+fails repeatedly, or has lost its data, never lifts the limit.
 
-The callers of one agent (`X-Caller-Id`) have a share each inside what the agent has in all. Everything an agent
-counts is in one window, by second and by a digest of the label, so both limits are seen in one read and taken in
-one write. A window knows at most MOST_LABELS labels at a time; those beyond share one place.
+Each caller of an agent (`X-Caller-Id`) has a share inside the total of the agent. All counts of an agent are in one
+window, by second and by a digest of the label, so that both limits are checked in one read and counted in one write. A
+window has at most MOST_LABELS labels at a time; further labels share one place.
 """
 
 from __future__ import annotations
@@ -35,20 +34,20 @@ from fluxcore.writes import limit_messages
 log = logging.getLogger(__name__)
 
 WINDOW = 60  # seconds
-MOST_LABELS = 256  # labels of one agent that have a share of their own in the same minute
-OTHERS = "*"  # the share of those beyond
-_MANY = 1_000  # callers counted in this process, above which those whose minute is over are forgotten
+MOST_LABELS = 256  # labels of one agent that have their own share in the same minute
+OTHERS = "*"  # the place shared by labels above MOST_LABELS
+_MANY = 1_000  # entries of _counted above which those without counts in the last minute are removed
 _counted: dict[str, dict[str, int]] = {}
 _counting = threading.Lock()
-_REDIS_PAUSE = 5.0  # seconds the database counts alone after Redis failed to answer
+_REDIS_PAUSE = 5.0  # seconds without asking Redis after it has failed
 
 
 def wait_for(counts: dict[str, int], now: float, cost: int, limit: int) -> float:
     """Seconds until `cost` more fit under `limit`; 0 = now.
 
-    A second counts until all of it has left the window, so the limit is never exceeded and the
-    answer is late by less than a second. Seconds from a clock that has since been set back are
-    dropped once they are more than a window ahead.
+    A second counts until all of it has left the window, so the limit is never exceeded and the wait is too long by
+    less than a second. Seconds in the future (from a clock that was set back) are ignored if they are more than a
+    window ahead.
     """
     alive = sorted((_second(field), count) for field, count in counts.items() if _alive(_second(field), now))
     total = sum(count for _, count in alive)
@@ -67,25 +66,25 @@ def _alive(second: int, now: float) -> bool:
 
 def add_count(counts: dict[str, int], now: float, cost: int, place: str = "") -> dict[str, int]:
     kept = {field: count for field, count in counts.items() if _alive(_second(field), now)}
-    here = f"{int(now)}/{place}" if place else str(int(now))
-    kept[here] = kept.get(here, 0) + cost
+    field = f"{int(now)}/{place}" if place else str(int(now))
+    kept[field] = kept.get(field, 0) + cost
     return kept
 
 
 def _second(field: str) -> int:
-    """A field of a window is a second, or a second and the digest of a label: 1800000000/5f1d…"""
+    """The second of a window's field, which is a second or a second and the digest of a label: 1800000000/5f1d…"""
     return int(field.partition("/")[0])
 
 
 def digest(label: str) -> str:
-    """What a window keeps of a label, which may be long and hold anything; "" of none."""
+    """Digest of a label for a window, because labels may be long and contain anything; "" without a label."""
     return hashlib.blake2b(label.encode(), digest_size=6).hexdigest() if label else ""
 
 
 def field_of(counts: Mapping[str, int], now: float, label: str) -> str:
-    """Where a label counts: under its digest, or with the others when the window knows too many already.
+    """Place where a label counts: its digest, or OTHERS if the window has too many labels already.
 
-    While the others' place counts anything, no new label gets one of its own: it may have counted there.
+    While OTHERS has counts, no new label gets its own place, because its earlier counts may be in OTHERS.
     """
     if not label:
         return ""
@@ -99,14 +98,14 @@ def share_of(counts: Mapping[str, int], place: str) -> dict[str, int]:
 
 @dataclass
 class Ticket:
-    """Permission to count `cost` under a limit, to be taken inside the write."""
+    """Permission to count `cost` under a limit. `take` counts it, inside the write."""
 
     key: str
     cost: int
     limit: int
-    total: int  # what all labels of the key have together; without labels the limit itself
+    total: int  # limit of all labels of the key together; without labels equal to `limit`
     label: str = ""  # its digest
-    field: str | None = None  # where Redis counted it; None = it did not
+    field: str | None = None  # field in which Redis counted it; None = not counted in Redis
     in_database: bool = True
     seen: str | None = None  # the database's counts as `ask` read them
 
@@ -115,30 +114,30 @@ class Ticket:
             _take_in_database(self)
 
     def give_back(self) -> None:
-        """The write failed: a count made in Redis must not be charged to the caller."""
+        """Undo a count in Redis after the write failed. One in the database was rolled back."""
         if self.field is not None:
             _redis().give_back(self.key, self.cost, self.field)
             self.field = None
 
     def refuse_if_over(self, counts: dict[str, int], now: float) -> str:
-        """Where the label counts, if neither its share nor the whole is used up."""
+        """The place where the label counts; refused if its share or the total is used up."""
         place = field_of(counts, now, self.label)
-        alone = wait_for(share_of(counts, place), now, self.cost, self.limit)
-        together = wait_for(counts, now, self.cost, self.total)
-        self.refuse_if(alone, together)
+        share_wait = wait_for(share_of(counts, place), now, self.cost, self.limit)
+        total_wait = wait_for(counts, now, self.cost, self.total)
+        self.refuse_if_waiting(share_wait, total_wait)
         return place
 
-    def refuse_if(self, alone: float, together: float) -> None:
-        """Refuse by the share or by the whole, whichever has to be waited for longer; 0 is no wait."""
-        wait = max(alone, together)
+    def refuse_if_waiting(self, share_wait: float, total_wait: float) -> None:
+        """Refuse if there are seconds to wait, with the limit (share or total) whose wait is longer."""
+        wait = max(share_wait, total_wait)
         if wait > 0:
-            share = alone >= together and self.total > self.limit
-            limit = self.limit if alone >= together else self.total
+            share = share_wait >= total_wait and self.total > self.limit
+            limit = self.limit if share_wait >= total_wait else self.total
             raise limit_messages.rate_reached(self.key, limit=limit, seconds=WINDOW, wait=wait, of_caller=share)
 
 
 def ask(key: str, *, cost: int, limit: int, label: str = "", total: int | None = None) -> Ticket:
-    """A ticket for `cost` under the `limit` of a label and the `total` of the key, if there is room now."""
+    """A ticket for `cost` under the `limit` of a label and the `total` of the key; refused if they are reached."""
     if cost > limit:
         message, details = limit_messages.over_rate(key, limit=limit, cost=cost)
         raise Invalid(message, **details)
@@ -146,8 +145,8 @@ def ask(key: str, *, cost: int, limit: int, label: str = "", total: int | None =
     if settings.REDIS_URL and _redis().answering():
         taken = _redis().take(ticket)
         if taken is not None:
-            alone, together, ticket.field = taken
-            ticket.refuse_if(alone, together)
+            share_wait, total_wait, ticket.field = taken
+            ticket.refuse_if_waiting(share_wait, total_wait)
             ticket.in_database = _redis().doubtful()
     if ticket.in_database:
         try:
@@ -160,9 +159,9 @@ def ask(key: str, *, cost: int, limit: int, label: str = "", total: int | None =
 
 
 def count(key: str, *, limit: int) -> float:
-    """Count one call that writes nothing: 0 if it may go on, else the seconds to wait.
+    """Count one call that writes nothing: 0 if it is allowed, else the seconds to wait.
 
-    For what is too cheap to be given a commit. Exact over all processes with Redis, else within this one.
+    For calls too cheap for a commit. Exact over all processes with Redis, else within this process.
     """
     if settings.REDIS_URL and _redis().answering():
         taken = _redis().take(Ticket(key, 1, limit, limit))
@@ -171,8 +170,8 @@ def count(key: str, *, limit: int) -> float:
     now = clock.seconds()
     with _counting:
         if len(_counted) > _MANY:
-            for one in [one for one, counts in _counted.items() if not _any_alive(counts, now)]:
-                del _counted[one]
+            for old in [old for old, counts in _counted.items() if not _any_alive(counts, now)]:
+                del _counted[old]
         counts = _counted.get(key, {})
         wait = wait_for(counts, now, 1, limit)
         if not wait:
@@ -181,19 +180,19 @@ def count(key: str, *, limit: int) -> float:
 
 
 class LimitUse(NamedTuple):
-    """What counts under a limit at this moment: in all, and for the label that has used most."""
+    """Use of a limit in the last minute: in total, and by the label that has used most."""
 
     total: int
     busiest: int
 
 
 def read_use(keys: Collection[str]) -> dict[str, LimitUse]:
-    """What counts under these limits at this moment; only those under which anything does."""
+    """Use of these limits in the last minute; unused limits are left out."""
     now, found = clock.seconds(), dict(LimitWindow.objects.filter(key__in=keys).values_list("key", "counts"))
     sums = {key: _alive_sums(counts, now) for key, counts in found.items()}
     if settings.REDIS_URL and _redis().answering():
         for key, counts in _redis().counts(keys).items():
-            # While the database counts beside it, each knows of some.
+            # While both Redis and the database count, each may have only a part.
             sums[key] = max(sums.get(key, LimitUse(0, 0)), _alive_sums(counts, now))
     return {key: count for key, count in sums.items() if count.total}
 
@@ -207,7 +206,7 @@ def _alive_sums(counts: Mapping[str, int], now: float) -> LimitUse:
 
 
 def _take_in_database(ticket: Ticket) -> None:
-    """Count. Where nobody else has since `ask` looked, that is one statement: it writes only what it saw."""
+    """Count in the database, in one statement if the counts are still as `ask` read them."""
     if ticket.seen is not None and _add(ticket, ticket.seen, _SET_IF[connection.vendor], [ticket.seen]):
         return
     # SQLite's write transaction is exclusive already; PostgreSQL needs the row lock.
@@ -233,11 +232,11 @@ _SET_IF = {"sqlite": f"{_SET} AND counts = %s", "postgresql": f"{_SET} AND count
 
 
 def _counts(key: str, lock: str = "") -> str | None:
-    """A window's counts as the database has them, with plain SQL: every store asks."""
+    """A window's counts as JSON text, read with plain SQL for speed: every store needs them."""
     with connection.cursor() as cursor:
         cursor.execute(_GET + lock, [key])
         row = cursor.fetchone()
-    return None if row is None else str(row[0])  # both databases hand the JSON out as text to a plain cursor
+    return None if row is None else str(row[0])  # a plain cursor returns JSON as text on both databases
 
 
 def _parsed(counts: str | None) -> dict[str, int]:
@@ -245,7 +244,7 @@ def _parsed(counts: str | None) -> dict[str, int]:
     return found
 
 
-# The same rule as `place_of`, `wait_for` and `added`, run inside Redis so that check and count are one step.
+# The same rule as `field_of`, `wait_for` and `add_count`, run inside Redis so that check and count are one step.
 _SCRIPT = """
 local now, cost, window = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local limit, total, label, most, others = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7]), ARGV[8]
@@ -267,18 +266,18 @@ if label ~= '' and not known[label] and (known[others] or labels >= most) then l
 table.sort(alive, function(a, b) return a[1] < b[1] end)
 local function wait_for(bound, place)
   local used, wait = 0, 0
-  for _, one in ipairs(alive) do if not place or one[3] == place then used = used + one[2] end end
-  for _, one in ipairs(alive) do
+  for _, entry in ipairs(alive) do if not place or entry[3] == place then used = used + entry[2] end end
+  for _, entry in ipairs(alive) do
     if used + cost <= bound then break end
-    if not place or one[3] == place then
-      used = used - one[2]
-      wait = one[1] + 1 + window - now
+    if not place or entry[3] == place then
+      used = used - entry[2]
+      wait = entry[1] + 1 + window - now
     end
   end
   return wait
 end
-local alone, together = wait_for(limit, label), wait_for(total, nil)
-if alone > 0 or together > 0 then return {tostring(alone), tostring(together), ''} end
+local share_wait, total_wait = wait_for(limit, label), wait_for(total, nil)
+if share_wait > 0 or total_wait > 0 then return {tostring(share_wait), tostring(total_wait), ''} end
 local field = tostring(math.floor(now))
 if label ~= '' then field = field .. '/' .. label end
 redis.call('HINCRBY', KEYS[1], field, cost)
@@ -286,8 +285,8 @@ redis.call('EXPIRE', KEYS[1], window * 2 + 2)
 return {'0', '0', field}
 """
 
-# Taken from the second it was counted in, and only if that is still there: a negative count left
-# behind in another second would let somebody over the limit later.
+# Gives back a count in the second where it was counted, and only if that second still exists: a negative count in
+# another second would let somebody over the limit later.
 _GIVE_BACK = """
 local count = tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or '0')
 if count >= tonumber(ARGV[2]) then redis.call('HINCRBY', KEYS[1], ARGV[1], -tonumber(ARGV[2])) end
@@ -296,6 +295,8 @@ return 0
 
 
 class _Redis:
+    """Counts of limits in Redis."""
+
     def __init__(self, url: str) -> None:
         import redis
 
@@ -310,7 +311,7 @@ class _Redis:
         self._doubtful_until = 0.0
 
     def doubtful(self) -> bool:
-        """True until Redis has answered for a whole window: its counts may not be all there were."""
+        """True until Redis has answered for a whole window: its counts may be incomplete before."""
         return time.monotonic() < self._doubtful_until
 
     def _failed(self, error: BaseException) -> None:
@@ -322,7 +323,7 @@ class _Redis:
         return time.monotonic() >= self._quiet_until
 
     def take(self, ticket: Ticket) -> tuple[float, float, str | None] | None:
-        """Seconds to wait for the label's share and for the whole, and the field it counts in.
+        """Count a ticket: seconds to wait for the label's share and for the total, and the field it was counted in.
 
         None when Redis does not answer.
         """
@@ -335,12 +336,12 @@ class _Redis:
         return float(answer[0]), float(answer[1]), answer[2].decode() or None
 
     def counts(self, keys: Collection[str]) -> dict[str, dict[str, int]]:
-        """The windows as they are; nothing when it does not answer."""
+        """The counts of these windows; empty if Redis does not answer."""
         try:
-            with self._client.pipeline(transaction=False) as line:
+            with self._client.pipeline(transaction=False) as pipeline:
                 for key in keys:
-                    line.hgetall(self._prefix + key)
-                answers: Any = line.execute()
+                    pipeline.hgetall(self._prefix + key)
+                answers: Any = pipeline.execute()
         except self._errors as error:
             self._failed(error)
             return {}
@@ -369,7 +370,7 @@ def _redis() -> _Redis:
 
 
 def forget_old() -> int:
-    """Drop windows in which nothing counts any more."""
+    """Delete windows without counts in the last minute."""
     now = clock.seconds()
     old = [
         key
@@ -378,7 +379,7 @@ def forget_old() -> int:
     ]
     rows = LimitWindow.objects.filter(pk__in=old[:500])
     if connection.vendor == "postgresql":
-        # Somebody may have counted in one of them since: lock, then look again.
+        # Another process may have counted in one of them since: lock the rows, then check them again.
         locked = rows.select_for_update(skip_locked=True).values_list("key", "counts")
         rows = rows.filter(pk__in=[key for key, counts in locked if not _any_alive(counts, now)])
     deleted, _ = rows.delete()

@@ -1,4 +1,4 @@
-"""What one caller's work leaves for its batch: rows for the closers, calls for after the commit."""
+"""Outbox of a write: rows for the batch writers, and calls to make after the commit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Outbox:
-    """Filled while the work runs; read once, by the batch."""
+    """Rows and calls that the work of one caller adds; the booth reads them once, with the batch."""
 
     def __init__(self) -> None:
         self.rows: dict[str, list[Any]] = {}
@@ -23,7 +23,7 @@ class Outbox:
         return {kind: len(rows) for kind, rows in self.rows.items()}, len(self.after)
 
     def roll_back_to(self, mark: tuple[dict[str, int], int]) -> None:
-        """Forget what a part of the work left that was rolled back."""
+        """Remove what was added after the mark, by a part of the work that was rolled back."""
         lengths, calls = mark
         for kind, rows in self.rows.items():
             del rows[lengths.get(kind, 0) :]

@@ -1,4 +1,4 @@
-"""One precondition object for all rooms, and the one conflict answer when it does not hold."""
+"""Preconditions of writes: what a caller expects to be stored, and the conflict error if it is not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNSET = _Unset()
 
 @dataclass(frozen=True)
 class Precondition:
-    """What the caller believes is there: a digest, a version or a value; `""`, 0 and None mean nothing is."""
+    """What the caller expects to be stored: a digest, a version or a value; `""`, 0 and None mean nothing."""
 
     expected_sha: str | None = None
     expected_version: int | None = None
@@ -30,7 +30,7 @@ class Precondition:
         return self.expected_sha is not None or self.expected_version is not None or self.expected_value is not UNSET
 
     def check(self, *, sha: str, version: int, value: Any = None) -> None:
-        """Compare with what is there now (`""`, 0, None for nothing); a mismatch is a 409 that shows it."""
+        """Compare with what is stored (`""`, 0, None for nothing); raises a 409 with the stored version."""
         holds = (
             (self.expected_sha is None or self.expected_sha == sha)
             and (self.expected_version is None or self.expected_version == version)
@@ -41,13 +41,13 @@ class Precondition:
 
 
 def conflict_message(version: int) -> str:
-    """The sentence of a conflict: which version is there now, 0 for none."""
-    there = f"version {version} is there now" if version else "nothing is there now"
-    return f"It has changed since you looked: {there}."
+    """Sentence of a conflict with the stored version, 0 for none."""
+    current = f"it now has version {version}" if version else "it does not exist"
+    return f"It has changed since you read it: {current}."
 
 
 def _equal(left: Any, right: Any) -> bool:
-    """Equal as JSON: the order of keys does not matter, 1, 1.0 and true are three different values."""
+    """Whether two values are equal as JSON: key order does not matter; 1, 1.0 and true are different."""
     return dumps(left) == dumps(right)
 
 
@@ -60,7 +60,7 @@ def from_headers(if_match: str | None, if_none_match: str | None) -> Preconditio
         raise Invalid("Send If-Match or If-None-Match, not both.", field="If-Match")
     if if_none_match is not None:
         if if_none_match.strip() != "*":
-            raise Invalid("If-None-Match takes only * here.", field="If-None-Match")
+            raise Invalid("If-None-Match must be *.", field="If-None-Match")
         return Precondition(expected_version=0)
     if if_match is None:
         return NONE
@@ -69,4 +69,4 @@ def from_headers(if_match: str | None, if_none_match: str | None) -> Preconditio
         return Precondition(expected_version=int(tag[1:]))
     if len(tag) == 64 and all(character in "0123456789abcdef" for character in tag):
         return Precondition(expected_sha=tag)
-    raise Invalid('If-Match takes one tag as this server sends it, "v3" or a SHA-256.', field="If-Match")
+    raise Invalid('If-Match must be one ETag of this server: "v3" or a SHA-256.', field="If-Match")

@@ -1,4 +1,4 @@
-"""Lanes: writes of one space take turns over all processes, those of different spaces run side by side."""
+"""Write locks: writes of one space run one after the other, over all processes; different spaces run in parallel."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ import hashlib
 
 from django.db import connection
 
-# PostgreSQL: how long a batch waits for its turn, as long as SQLite waits for its lock.
+# Lock timeout of a batch on PostgreSQL, the same as SQLite's.
 LOCK_SECONDS = 8
-_LOCK_CLASS = 0x464C5554  # our own number among the database's advisory locks
+_LOCK_CLASS = 0x464C5554  # class of our advisory locks in the database
 INSTANCE = "instance"
-NO_LOCK = ""  # for rows that nobody else touches and whose order says nothing: they wait for nobody
+NO_LOCK = ""  # for rows that no other writer changes and whose order does not matter
 
 
 def lock_key(name: str) -> int:
-    """An advisory lock's number for a name; locks are taken in the order of the numbers, which may collide."""
+    """Number of the advisory lock of a name; locks are taken in the order of their numbers. Two names may share one."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big", signed=True)
 
 
 def lock_name(space: int | None) -> str:
-    """Writes under one lock take turns over all processes; those of different spaces run side by side."""
+    """Name of the write lock of a space, or of the instance."""
     return INSTANCE if space is None else f"space:{space}"
 
 
 def take_locks(names: set[str]) -> None:
-    """One batch at a time per lock over all processes, as SQLite's IMMEDIATE has it for the whole file.
+    """Take write locks until the commit: one batch at a time per lock over all processes, as SQLite has for its file.
 
-    PostgreSQL would let batches of one space run side by side, but each holds its callers' locks until
-    the commit, in whatever order they came: two batches then wait for each other in a circle, or
-    collide on an equal row. Lanes are taken in one order, so they cannot do so either.
+    Without them PostgreSQL would run batches of one space in parallel. Each holds the row locks of its callers until
+    the commit, in any order, so that two batches could deadlock or collide on an equal row. Write locks are taken in
+    one order, so that they cannot deadlock either.
     """
     taken = {lock_key(name) for name in names if name != NO_LOCK}
     if connection.vendor == "postgresql" and taken:

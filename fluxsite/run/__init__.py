@@ -1,1 +1,1 @@
-"""The processes of a running instance: started, watched, bounded and ended."""
+"""Processes of a running instance: supervisor, state file, limits of connections and bodies."""

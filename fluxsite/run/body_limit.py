@@ -1,4 +1,4 @@
-"""Bounds of request bodies of the dashboard. Django keeps a whole body on the disk before it asks who sends it."""
+"""Limits of request bodies on the dashboard server. Django writes a whole body to disk before it authenticates."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from fluxcore.errors import FluxError
 from fluxcore.writes import limit_messages
 from fluxsite.run.http_connections import source_of
 
-FORM_BYTES = 1024 * 1024  # bytes of the other fields and the frame around the files
-LARGE_AT_ONCE = 4  # bodies above FORM_BYTES that one source may be sending: what they hold on the disk is bounded
+FORM_BYTES = 1024 * 1024  # bytes allowed for form fields and the multipart frame around files
+LARGE_AT_ONCE = 4  # bodies above FORM_BYTES that one source may send at a time: bounds what they use of the disk
 
 
 def limit_body(application: Any, most: int) -> Any:
-    """The application, for bodies of at most so many bytes: a longer one is refused while it comes in."""
+    """The application with a limit of so many bytes; a longer body is refused while it arrives."""
     sending = Counter[str]()
 
     async def call(scope: dict[str, Any], receive: Any, send: Any) -> None:
@@ -55,12 +55,12 @@ def limit_body(application: Any, most: int) -> Any:
                 await _refuse(send, problem)
             return {"type": "http.disconnect"} if refused else message
 
-        async def sent(message: Any) -> None:
+        async def send_unless_refused(message: Any) -> None:
             if not refused:
                 await send(message)
 
         try:
-            await application(scope, counted, sent)
+            await application(scope, counted, send_unless_refused)
         finally:
             if large:
                 sending[source] -= 1
@@ -72,7 +72,7 @@ def limit_body(application: Any, most: int) -> Any:
 
 async def _refuse(send: Any, refusal: FluxError) -> None:
     body = json.dumps({**refusal.body(), "request_id": secrets.token_hex(8)}).encode()
-    # Without `connection: close`: the rest of the body is discarded first, within bounds (http_connections.py).
+    # Without `connection: close`: run/http_connections.py first discards the rest of the body, within limits.
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),

@@ -1,4 +1,4 @@
-"""While a process loads its code it makes nothing but what stays: looking for rubbish would be a tenth of a start."""
+"""Pause of the garbage collector while a process imports its code: it frees nothing then and takes 10% of a start."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from django.apps import apps
 
 
 def pause_gc() -> None:
-    if not apps.ready:  # or nobody would say that it has ended
+    """Pause collection before Django is set up."""
+    if not apps.ready:  # once apps are ready nothing would call freeze_and_resume_gc
         gc.disable()
 
 
 def pause_gc_again() -> None:
-    """After Django is there: for what a process loads once more before its first answer."""
+    """Pause collection after Django is set up, for further imports before the first answer."""
     gc.disable()
 
 
 def freeze_and_resume_gc() -> None:
-    """What is there by now is never looked through again."""
+    """Resume collection; objects that exist now are never examined again."""
     gc.freeze()
     gc.enable()

@@ -1,4 +1,4 @@
-"""HTTP connections of the dashboard and MCP servers, each bounded in headers, time and number."""
+"""HTTP connections of the dashboard and MCP servers, limited in headers, time and number."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from fluxcore import config, incoming_bodies
 from fluxcore.errors import BadHost, BadRequest, BodyTooSlow, Busy, FluxError, HeadersTooLarge, Unauthenticated
 
 MAX_HEADERS = 100
-MAX_HEADER_BYTES = 16 * 1024  # with the request line
-REFUSED_SECONDS, REFUSED_BYTES = 2.0, 4 * 1024 * 1024  # what a refused connection may still send, to be discarded
+MAX_HEADER_BYTES = 16 * 1024  # bytes of headers and request line
+REFUSED_SECONDS = 2.0  # time for which the rest of a refused request is read and discarded
+REFUSED_BYTES = 4 * 1024 * 1024  # maximum bytes that are discarded
 
 
 class OpenConnections:
@@ -26,38 +27,40 @@ class OpenConnections:
     def __init__(self) -> None:
         self._by_source: defaultdict[str, dict[BoundedProtocol, None]] = defaultdict(dict)
 
-    def add(self, one: BoundedProtocol) -> bool:
-        """Whether there is a place for it.
+    def add(self, connection: BoundedProtocol) -> bool:
+        """Add a connection; False if there is no room.
 
-        A connection gives its place to a new one if it has no request under way, or none whose body is complete.
+        If the limits are reached, one is closed that has no running request, or one whose body is incomplete.
         """
         limits = config.current()
-        theirs = self._by_source[one.source]
-        if len(theirs) >= limits.MAX_CONNECTIONS_PER_SOURCE and not _make_room(theirs):
+        same_source = self._by_source[connection.source]
+        if len(same_source) >= limits.MAX_CONNECTIONS_PER_SOURCE and not _make_room(same_source):
             return False
-        in_all = sum(map(len, self._by_source.values()))
-        if in_all >= limits.MAX_CONNECTIONS:
+        total = sum(map(len, self._by_source.values()))
+        if total >= limits.MAX_CONNECTIONS:
             largest_first = sorted(self._by_source.values(), key=len, reverse=True)
             if not any(_make_room(connections) for connections in largest_first):
                 return False
-        theirs[one] = None
+        same_source[connection] = None
         return True
 
-    def discard(self, one: BoundedProtocol) -> None:
-        theirs = self._by_source[one.source]
-        theirs.pop(one, None)
-        if not theirs:
-            del self._by_source[one.source]
+    def discard(self, connection: BoundedProtocol) -> None:
+        same_source = self._by_source[connection.source]
+        same_source.pop(connection, None)
+        if not same_source:
+            del self._by_source[connection.source]
 
 
-def _make_room(theirs: dict[BoundedProtocol, None]) -> bool:
-    ended = [one for one in theirs if one.transport.is_closing()]  # also WebSockets, which do not say when they end
-    idle = next((one for one in theirs if one.is_idle()), None)
-    waiting = min((one for one in theirs if one.awaits_body()), key=lambda one: one.body_started, default=None)
-    for one in ended or filter(None, [idle or waiting]):
-        del theirs[one]
-        one.transport.abort()
-    return bool(ended or idle or waiting)
+def _make_room(connections: dict[BoundedProtocol, None]) -> bool:
+    """Remove closed connections (WebSockets do not report their end), else one idle one or one incomplete body."""
+    closed = [connection for connection in connections if connection.transport.is_closing()]
+    idle = next((connection for connection in connections if connection.is_idle()), None)
+    incomplete = [connection for connection in connections if connection.awaits_body()]
+    oldest = min(incomplete, key=lambda connection: connection.body_started, default=None)
+    for connection in closed or filter(None, [idle or oldest]):
+        del connections[connection]
+        connection.transport.abort()
+    return bool(closed or idle or oldest)
 
 
 # By port: who fills the dashboard's places leaves those of the MCP server.
@@ -76,7 +79,7 @@ def source_of(address: str) -> str:
 class BoundedProtocol(HttpToolsProtocol):
     """uvicorn's HTTP/1.1, with at most 16 KiB and 100 headers within REQUEST_SECONDS, and a deadline for bodies.
 
-    The parser copies a header anew with each piece of it that arrives, so an endless one must not get that far.
+    The parser copies a header again with each piece of it that arrives, so an endless one must not reach it.
     """
 
     def __init__(self, *given: Any, **named: Any) -> None:
@@ -84,14 +87,14 @@ class BoundedProtocol(HttpToolsProtocol):
         self.source = ""
         self._in_headers = True
         self._header_bytes = self._fed_bytes = self._body_bytes = self._discarded = 0
-        self._announced = 0  # bytes of the body by its Content-Length
+        self._announced = 0  # Content-Length of the body
         self.body_started = 0.0  # time of the event loop
         self._refusal: FluxError | None = None
         self._refused = self._upgraded = self._last_answer_sent = False
         self._timer: asyncio.TimerHandle | None = None
 
     def is_idle(self) -> bool:
-        """No request is under way: the last one is answered, and the headers of the next are not complete."""
+        """Whether no request is running: the last one is answered, and the headers of the next are incomplete."""
         return not self._upgraded and (self._in_headers if self.cycle is None else self.cycle.response_complete)
 
     def awaits_body(self) -> bool:
@@ -105,7 +108,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._listener.add(self):
             self._start_timer(config.current().REQUEST_SECONDS, self.transport.abort)
         else:
-            self._refuse(Busy("You have too many connections open. Close some, or try again later.", retry_after=1))
+            self._refuse(Busy("Too many open connections. Close some, or try again in 1 s.", retry_after=1))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
@@ -132,11 +135,11 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse(self._refusal or BadRequest())
 
     def _feed(self, data: bytes) -> bytes:
-        """Give the parser as much as it may have at once; what is left."""
+        """Feed the parser as much data as it may have at once; returns the rest."""
         if not self._in_headers:
             self._fed_bytes += len(data)
             self.parser.feed_data(data)
-            # Sizes of chunks, and whatever stands behind the last one: a few bytes for each byte of the body.
+            # Overhead of chunk sizes and trailers: at most 16 bytes for each byte of the body.
             if self._fed_bytes > MAX_HEADER_BYTES + 16 * max(self._body_bytes, self._announced):
                 raise BadRequest("The chunked body has too much overhead.")
             return b""
@@ -158,7 +161,7 @@ class BoundedProtocol(HttpToolsProtocol):
         elif names.count(b"authorization") > 1:
             self._refusal = Unauthenticated("Send one Authorization header, not several.")
         if self._refusal is not None:
-            raise self._refusal  # the parser ends with an error of its own
+            raise self._refusal  # the parser turns it into its own error
         self._in_headers, self._header_bytes = False, 0
         length = dict(self.headers).get(b"content-length", b"0")
         self._announced = min(int(length), incoming_bodies.LINGER_BYTES) if length.isdigit() and len(length) < 20 else 0
@@ -181,7 +184,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def close_after_body(self) -> None:
-        """Close, but let a peer that is still sending read the answer first."""
+        """Close the connection, but let a peer that is still sending read the answer first."""
         if self._in_headers:
             self.transport.close()
         else:
@@ -192,11 +195,11 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         super().on_response_complete()
         if not self._in_headers and not self.transport.is_closing():
-            # Answered before the body was there: what is still sent is discarded, so that the answer can be read.
+            # Answered before the whole body was read: the rest is discarded, so that the peer reads the answer.
             self._start_timer(incoming_bodies.LINGER_SECONDS, self.transport.close)
 
     def _end_body(self) -> None:
-        """The deadline of a body: it gets more time as it grows, whatever size was announced."""
+        """Handle the deadline of a body: it gets more time as it grows, whatever length was announced."""
         left = self.body_started + incoming_bodies.body_seconds(self._body_bytes) - self.loop.time()
         if left > 0:
             self._start_timer(left, self._end_body)
@@ -210,9 +213,9 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._discarded > (REFUSED_BYTES if self._refused else incoming_bodies.LINGER_BYTES):
             self.transport.abort()
 
-    def _start_timer(self, seconds: float, then: Any) -> None:
+    def _start_timer(self, seconds: float, callback: Any) -> None:
         self._stop_timer()
-        self._timer = self.loop.call_later(seconds, then)
+        self._timer = self.loop.call_later(seconds, callback)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
@@ -220,13 +223,13 @@ class BoundedProtocol(HttpToolsProtocol):
             self._timer = None
 
     def _refuse(self, error: FluxError) -> None:
-        """Answer if nothing was answered yet, and end the connection once the peer had time to read it."""
+        """Send the refusal unless an answer has begun, and end the connection when the peer had time to read it."""
         under_way = self.cycle is not None and not self.cycle.response_complete
         if under_way and self.cycle.response_started:
             self.transport.abort()
             return
         if under_way:
-            self.cycle.disconnected = True  # what the application still says comes too late
+            self.cycle.disconnected = True  # the application's answer is ignored
             self.cycle.message_event.set()
         self._refused, self._discarded = True, 0
         self.transport.write(_answer(error))
@@ -236,7 +239,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 class _LingeringTransport:
-    """A connection's transport as its requests see it: closing waits for the rest of the body, within bounds."""
+    """Transport given to requests: closing it first discards the rest of the body, within limits."""
 
     def __init__(self, protocol: BoundedProtocol) -> None:
         self._protocol = protocol

@@ -1,4 +1,4 @@
-"""A server process must not outlive the supervisor that started it: it would keep the port and serve stale code."""
+"""Ends a server process with its supervisor: otherwise it would keep the port and serve old code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CHECK_SECONDS = 0.5
 
 
 def exit_with_parent() -> None:
-    """End this process soon after its parent is gone. FLUX_LEASH names the parent, which may be dead already."""
+    """Start a thread that ends this process when the parent named by FLUX_LEASH is gone."""
     parent = int(os.environ.get("FLUX_LEASH") or 0)
     if not parent:
         return

@@ -1,4 +1,4 @@
-"""Which processes of an instance run now: one JSON file in the data home, trusted only if its process lives."""
+"""State of a running instance: a JSON file in the data home, valid only while its process lives; and its lock."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fluxsite.home import DataHome
 
 try:
     import fcntl
-except ImportError:  # Windows: the note of the running process is all there is
+except ImportError:  # Windows has no file locks here, only the state file
     fcntl = None  # type: ignore[assignment]
 
 
@@ -28,11 +28,11 @@ def lock_file(home: DataHome) -> Path:
 
 @contextmanager
 def hold_instance(home: DataHome) -> Iterator[None]:
-    """Hold the instance: starting, resetting and restoring it exclude each other. A kill lets go of it."""
+    """Hold the lock under which an instance is started, reset or restored. It is released when the process ends."""
     if is_running(home):
         raise StopTheInstance(f"The instance is running. Stop it first: {typed_command('flux_stop')}.")
     home.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # Beside the home, not in it: a restore puts another folder in its place.
+    # Beside the data home, not in it: a restore replaces that folder.
     with lock_file(home).open("a") as file:
         if fcntl is not None:
             try:
@@ -46,7 +46,7 @@ def hold_instance(home: DataHome) -> Iterator[None]:
 
 @contextmanager
 def wait_and_hold_instance(home: DataHome, *, seconds: float = 60) -> Iterator[None]:
-    """Hold the instance as `alone` does, after whoever holds it now; at once if it runs, and so needs no change."""
+    """Like `hold_instance`, but waits for the present holder. If the instance runs, it enters without the lock."""
     until = time.monotonic() + seconds
     with ExitStack() as held:
         while not is_running(home):
@@ -69,7 +69,7 @@ def delete_state(home: DataHome) -> None:
 
 
 def read_state(home: DataHome) -> dict[str, Any] | None:
-    """What `flux_start` noted, if that process still lives."""
+    """State written by `flux_start`; None if its process has ended."""
     try:
         found: dict[str, Any] = json.loads((home.run / "running.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -82,7 +82,7 @@ def is_running(home: DataHome) -> bool:
 
 
 def process_start_time(pid: int) -> str | None:
-    """When a process began, as Linux counts it: a reused pid does not pass for the old process."""
+    """Start time of a process from /proc, which tells a process from another one with the same pid."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:  # noqa: PTH123
             return file.read().rpartition(")")[2].split()[19]
@@ -98,19 +98,19 @@ def is_process_alive(pid: int, born: str | None) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        pass  # it lives, under another user
+        pass  # it runs under another user
     return born is None or process_start_time(pid) in (born, None)
 
 
 def stop_instance(home: DataHome, *, seconds: float) -> bool:
-    """Ask the supervisor to drain and end; False if it is still there afterwards."""
+    """Send SIGTERM to the supervisor and wait; False if it still runs afterwards."""
     found = read_state(home)
     if found is None:
         return True
     try:
         os.kill(int(found["pid"]), signal.SIGTERM)
     except ProcessLookupError:
-        return True  # it ended by itself just now
+        return True  # it has just ended
     except PermissionError:
         raise Forbidden(f"The instance belongs to another user (process {found['pid']}).") from None
     until = time.monotonic() + seconds

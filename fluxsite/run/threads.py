@@ -1,14 +1,14 @@
-"""The threads of a server process: how many REST has, and how they share the interpreter."""
+"""Number of threads of the REST server, and Python's switch interval."""
 
 from __future__ import annotations
 
 import sys
 
-# A request that waits for its turn or its commit keeps a thread and costs nothing else, so there are many more than
-# compute at once: `fluxcore.fair_queue.FairShares` leaves some of them free whatever one agent sends.
+# Most threads wait for a commit or their turn, which costs little, so there are many more than can compute at once.
+# `fluxcore.fair_queue.FairShares` keeps some of them free from any one agent.
 THREADS = 192
-# Seconds a thread computes before another one that wants to may. A request asks the database a few times and waits for
-# the interpreter after each, so Python's own 5 ms would be paid several times over beside a recall that computes.
+# Seconds a thread computes before others get the interpreter. A request waits for the interpreter after each database
+# query, so with Python's default of 5 ms it would wait several times as long beside a computing recall.
 SWITCH_SECONDS = 0.0005
 
 

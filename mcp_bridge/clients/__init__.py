@@ -1,1 +1,1 @@
-"""The programs agents live in: which there are, and how each is told about this memory."""
+"""MCP client programs: how each is configured to use this memory."""

@@ -1,4 +1,4 @@
-"""The programs an agent lives in, and what each must be told to use this memory. Imports no Django."""
+"""MCP client programs, with the configuration each needs to use this memory. Imports no Django."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ TOKEN = "FLUX_TOKEN"  # noqa: S105  the name of a variable
 
 @dataclass(frozen=True)
 class ConnectionMethod:
-    """How a client reaches the memory: a process it starts, or an address with a token."""
+    """How a client connects to the memory: a process it starts, or a URL with a token."""
 
-    name: str  # of its entry in a client's list of servers
+    name: str  # name of the entry in a client's list of servers
     command: str = ""
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     url: str = ""
-    token: str = ""  # left out, each client is told to take it from the variable FLUX_TOKEN
+    token: str = ""  # empty: the client reads it from the variable FLUX_TOKEN
 
     def header(self, variable: str) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.token or variable}"}
@@ -35,80 +35,80 @@ EntryBuilder = Callable[[ConnectionMethod], dict[str, Any]]
 
 @dataclass(frozen=True)
 class McpClientProgram:
-    """One program: the file it reads, and where in it a server stands."""
+    """A client program: its configuration file, and the table of servers in it."""
 
     name: str
     title: str
-    file: Callable[[Path], Path]  # below the user's home
-    table: str  # the name under which the file lists servers
+    file: Callable[[Path], Path]  # path below the user's home
+    table: str  # name of the table of servers
     entry: EntryBuilder
     toml: bool = False
     restart: str = "Restart it to see the tools."
 
-    def snippet(self, way: ConnectionMethod) -> str:
-        """The entry alone, as a whole file that could be the client's."""
+    def snippet(self, method: ConnectionMethod) -> str:
+        """The entry alone, as a complete configuration file of the client."""
         if self.toml:
-            return toml_table(self.table, way.name, self.entry(way))
-        return json.dumps({self.table: {way.name: self.entry(way)}}, indent=2) + "\n"
+            return toml_table(self.table, method.name, self.entry(method))
+        return json.dumps({self.table: {method.name: self.entry(method)}}, indent=2) + "\n"
 
 
 def local_process(
     python: str, manage: Path | None, *, instance: str, space: str, agent: str, ceiling: str, home: str | None = None
 ) -> ConnectionMethod:
-    """A process of this machine, serving an instance of it."""
+    """Connection by a local process that serves an instance of this machine."""
     begin = (str(manage), "flux_mcp") if manage is not None else ("-m", "mcp_bridge.entry")
     asked = ("--name", instance, "--space", space, "--agent", agent, "--ceiling", ceiling)
     return ConnectionMethod(entry_name(instance), python, (*begin, *asked), {"FLUX_HOME": home} if home else {})
 
 
 def remote_server(url: str, token: str = "", *, instance: str) -> ConnectionMethod:
-    """The MCP endpoint of a running server."""
+    """Connection to the MCP endpoint of a running server."""
     return ConnectionMethod(entry_name(instance), url=f"{url.rstrip('/').removesuffix('/mcp')}/mcp", token=token)
 
 
 def entry_name(instance: str) -> str:
-    """What an instance is called in a client's list of servers: two instances have two entries."""
+    """Name of an instance's entry in a client's list of servers; each instance has its own."""
     return f"flux-{instance}"
 
 
-def _claude_code(way: ConnectionMethod) -> dict[str, Any]:
-    if way.url:
-        return {"type": "http", "url": way.url, "headers": way.header(f"${{{TOKEN}}}")}
-    return {"type": "stdio", **way.process()}
+def _claude_code(method: ConnectionMethod) -> dict[str, Any]:
+    if method.url:
+        return {"type": "http", "url": method.url, "headers": method.header(f"${{{TOKEN}}}")}
+    return {"type": "stdio", **method.process()}
 
 
-def _claude_desktop(way: ConnectionMethod) -> dict[str, Any]:
-    """It starts processes only: the thin client stands between it and a server."""
-    if not way.url:
-        return way.process()
-    env = {"FLUX_URL": way.url.removesuffix("/mcp"), TOKEN: way.token or "flux_..."}
-    return ConnectionMethod(way.name, way.command or sys.executable, ("-m", "mcp_bridge.proxy"), env).process()
+def _claude_desktop(method: ConnectionMethod) -> dict[str, Any]:
+    """Claude Desktop starts processes only, so a remote server is reached through `mcp_bridge.proxy`."""
+    if not method.url:
+        return method.process()
+    env = {"FLUX_URL": method.url.removesuffix("/mcp"), TOKEN: method.token or "flux_..."}
+    return ConnectionMethod(method.name, method.command or sys.executable, ("-m", "mcp_bridge.proxy"), env).process()
 
 
-def _cursor(way: ConnectionMethod) -> dict[str, Any]:
-    return {"url": way.url, "headers": way.header(f"${{env:{TOKEN}}}")} if way.url else way.process()
+def _cursor(method: ConnectionMethod) -> dict[str, Any]:
+    return {"url": method.url, "headers": method.header(f"${{env:{TOKEN}}}")} if method.url else method.process()
 
 
-def _vs_code(way: ConnectionMethod) -> dict[str, Any]:
-    if way.url:
-        return {"type": "http", "url": way.url, "headers": way.header(f"${{env:{TOKEN}}}")}
-    return {"type": "stdio", **way.process()}
+def _vs_code(method: ConnectionMethod) -> dict[str, Any]:
+    if method.url:
+        return {"type": "http", "url": method.url, "headers": method.header(f"${{env:{TOKEN}}}")}
+    return {"type": "stdio", **method.process()}
 
 
-def _gemini(way: ConnectionMethod) -> dict[str, Any]:
-    return {"httpUrl": way.url, "headers": way.header(f"${TOKEN}")} if way.url else way.process()
+def _gemini(method: ConnectionMethod) -> dict[str, Any]:
+    return {"httpUrl": method.url, "headers": method.header(f"${TOKEN}")} if method.url else method.process()
 
 
-def _codex(way: ConnectionMethod) -> dict[str, Any]:
-    if not way.url:
-        return way.process()
-    if way.token:
-        return {"url": way.url, "http_headers": way.header("")}
-    return {"url": way.url, "bearer_token_env_var": TOKEN}
+def _codex(method: ConnectionMethod) -> dict[str, Any]:
+    if not method.url:
+        return method.process()
+    if method.token:
+        return {"url": method.url, "http_headers": method.header("")}
+    return {"url": method.url, "bearer_token_env_var": TOKEN}
 
 
 def _settings(home: Path, vendor: str) -> Path:
-    """Where programs keep what belongs to a user."""
+    """Folder of a program's settings for a user."""
     if sys.platform == "darwin":
         return home / "Library" / "Application Support" / vendor
     if sys.platform == "win32":

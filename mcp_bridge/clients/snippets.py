@@ -1,4 +1,4 @@
-"""The files under an instance's `integrations/`: a snippet per client, the block for AGENTS.md, examples of hooks."""
+"""Writer of an instance's `integrations/` folder: a snippet per client, the AGENTS.md block, example hooks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DEFAULT_HOME = Path.home() / ".flux"
 def connection_method(
     home: DataHome, *, space: str, agent: str, ceiling: str, url: str | None = None
 ) -> ConnectionMethod:
-    """How a client of this machine reaches the instance."""
+    """How a client on this machine connects to the instance."""
     if url:
         return programs.remote_server(url, instance=home.name)
     manage = ROOT / "manage.py"
@@ -36,25 +36,27 @@ def connection_method(
     )
 
 
-def write_snippets(folder: Path, way: ConnectionMethod, ceiling: str) -> list[Path]:
-    """All of them anew; readable by the owner alone, as everything of the instance is."""
+def write_snippets(folder: Path, method: ConnectionMethod, ceiling: str) -> list[Path]:
+    """Write all files again, readable by the owner alone."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    texts = {f"{client.name}.{'toml' if client.toml else 'json'}": client.snippet(way) for client in CLIENTS.values()}
+    texts = {
+        f"{client.name}.{'toml' if client.toml else 'json'}": client.snippet(method) for client in CLIENTS.values()
+    }
     texts |= {
         "AGENTS.md": instructions_block(ceiling),
         "CLAUDE.md": instructions_block(ceiling),
-        **hook_examples.examples(way),
+        **hook_examples.examples(method),
     }
     for name, text in texts.items():
         files.replace_file(folder / name, text)
     return [folder / name for name in texts]
 
 
-def connection_notes(way: ConnectionMethod) -> list[str]:
-    """What a client's process would not know."""
+def connection_notes(method: ConnectionMethod) -> list[str]:
+    """Notes on settings that a client's process does not inherit."""
     found = []
-    if not way.url and os.environ.get("DATABASE_URL"):
+    if not method.url and os.environ.get("DATABASE_URL"):
         found.append("This instance gets its database from DATABASE_URL: add it to `env` of the snippet, or use --url.")
-    if way.url:
+    if method.url:
         found.append(f"Set FLUX_TOKEN where the client runs: {typed_command('flux_token mint AGENT')} prints one.")
     return found

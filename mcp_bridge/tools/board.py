@@ -1,4 +1,4 @@
-"""What agents share: boards, locks with fencing tokens, queues of work, and what changes there."""
+"""Tools for boards that agents share: keys, locks with fencing tokens, queues of work, and watching changes."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from mcp_bridge.schemas import gives, many, text, whole
 
 
 def _watch(principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
-    """What has changed by now: a tool does not keep its caller waiting."""
+    """Changes so far, without waiting for any."""
     from memory.keyvalue import watch
 
     what = watch.watch(f"boards/{given.get('board') or 'main'}", given.get("pattern"))
     return watch.poll(lambda: principal, what, given.get("since"), 0.0)
 
 
-# By hand: over REST the same call waits and streams.
+# Not a declared call: over REST the same call waits and streams.
 _WATCH = Tool(
     "board_watch",
-    "What changed on a board",
-    "Changes of keys, locks and queues since a position; without since it tells where to begin.",
+    "Watch a board",
+    "Changes of keys, locks and queues since a position. Without since: the present position, to start from.",
     _watch,
     takes={
-        "board": text("Which board. Default main."),
+        "board": text("Name of the board. Default main."),
         "pattern": text("Only keys that match."),
-        "since": text("position of the call before."),
+        "since": text("position of the previous call."),
     },
     needs=("bb.read",),
     reads=True,

@@ -1,4 +1,4 @@
-"""Exact memory of one's own: values under keys, with versions and lifetimes."""
+"""Tools for an agent's own exact memory: values under keys, with versions and expiry."""
 
 from __future__ import annotations
 

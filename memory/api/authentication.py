@@ -1,7 +1,9 @@
-"""A bearer token makes a principal; nothing else in a request does, unless REST_OPEN_TO_LOOPBACK is set."""
+"""Authentication of REST requests: by bearer token, or as the agent of REST_OPEN_TO_LOOPBACK if that is set."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from rest_framework.authentication import BaseAuthentication
@@ -18,8 +20,8 @@ class BearerToken(BaseAuthentication):
     def authenticate(self, request: Request) -> tuple[Principal, None] | None:
         header = request.META.get("HTTP_AUTHORIZATION")
         if header is None:
-            found = loopback.loopback_agent(request)
-            return (found, None) if found is not None else None
+            agent = loopback.loopback_agent(request)
+            return (agent, None) if agent is not None else None
         scheme, _, token = header.partition(" ")
         try:
             if scheme.lower() != "bearer":
@@ -29,12 +31,27 @@ class BearerToken(BaseAuthentication):
             anonymous_refusals.count_refusal(source(request))
             raise
 
+    @staticmethod
+    def again(request: Request) -> Callable[[], Principal]:
+        """Looks up anew who sent this request: what it holds may change while it is answered."""
+        header = request.META.get("HTTP_AUTHORIZATION")
+        if header is not None:
+            return partial(tokens.authenticate, header.partition(" ")[2].strip(" "))
+
+        def local() -> Principal:
+            found = loopback.loopback_agent(request)
+            if found is None:
+                raise Unauthenticated
+            return found
+
+        return local
+
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"
 
 
 class HasPrincipal(BasePermission):
-    """No principal, no answer."""
+    """DRF permission: the request is authenticated."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
         if isinstance(request.user, Principal):
@@ -45,5 +62,5 @@ class HasPrincipal(BasePermission):
 
 
 def source(request: Request) -> str:
-    """The peer of the connection. Forwarded-for headers are the caller's own words and do not count."""
+    """Address of the connection's peer. Forwarded-for headers are ignored, since the caller writes them."""
     return str(request.META.get("REMOTE_ADDR") or "unknown")

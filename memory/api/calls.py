@@ -1,8 +1,8 @@
-"""Declared calls over REST: routes, views, and what they read from a request.
+"""Declared calls over REST: their routes and views, and how arguments are read from a request.
 
-GET and DELETE take the fields that a query can carry, a list as a parameter that is repeated; the other methods take
-all fields in a JSON body. What a write
-expects may also come as If-Match or If-None-Match; the version of an answer is its ETag.
+GET and DELETE take those fields that fit in a query string, a list as a repeated parameter; the other methods take all
+fields in a JSON body. The expected version of a write may also be sent as If-Match or If-None-Match; the version of an
+answer is its ETag.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rest_framework.request import Request
 
 from accounts.calls import handler
 from flux.calls import schema
-from flux.calls.base import WITH_SLASHES, Call, Offer, Write, offers
+from flux.calls.base import WITH_SLASHES, Call, CallAtPlace, Write, calls_at_places
 from fluxcore.errors import Invalid
 from fluxcore.writes import preconditions
 from memory.api import parsers
@@ -29,16 +29,16 @@ _EXPECTED = (*_IN_HEADERS, "expected_value")
 
 
 class Endpoint:
-    """One method of one address: a declared call at one place."""
+    """One method of one address, and the declared call it runs."""
 
-    def __init__(self, offer: Offer) -> None:
+    def __init__(self, offer: CallAtPlace) -> None:
         self.offer, self.call = offer, offer.call
         kinds, items = schema.kinds(offer.call), schema.item_kinds(offer.call)
         self.writes = issubclass(offer.call, Write)
         self.fields = schema.rest_fields(offer)
         self.expects = any(name in self.fields for name in _IN_HEADERS)
         self.has_body = offer.method not in ("GET", "DELETE")
-        # Where null is a value; elsewhere it leaves a field out.
+        # Fields in which null is a value. In any other field null means that it is not given.
         self.nullable = frozenset(name for name in self.fields if not kinds[name])
         self.kinds = {name: kinds[name] for name in self.fields}
         self.lists = {name: items[name] for name in self.fields if name in items and not self.has_body}
@@ -49,9 +49,9 @@ class Endpoint:
         if self.has_body:
             value = parsers.body(request, (*self.fields, *_OPTIONS))
             given = {
-                name: one
-                for name, one in value.items()
-                if name in self.kinds and (one is not None or name in self.nullable)
+                name: argument
+                for name, argument in value.items()
+                if name in self.kinds and (argument is not None or name in self.nullable)
             }
         else:
             if self.writes:
@@ -73,38 +73,38 @@ class Endpoint:
         return found
 
     def _tagged(self, request: Request, answer: dict[str, Any]) -> HttpResponse:
-        has_it = self.call.reads and "HTTP_IF_NONE_MATCH" in request.META and _unchanged(request, answer)
-        response = HttpResponse(status=304) if has_it else json_answer(answer)
+        not_modified = self.call.reads and "HTTP_IF_NONE_MATCH" in request.META and _unchanged(request, answer)
+        response = HttpResponse(status=304) if not_modified else json_answer(answer)
         response["ETag"] = f'"{_tag(answer)}"'
         return response
 
 
 def _tag(answer: dict[str, Any]) -> str:
-    """The version of what was read or written; its digest where it has no version."""
+    """Version of an answer; its digest if it has no version."""
     return f"v{answer['version']}" if "version" in answer else answer["sha"]
 
 
 def _value(text: str, kind: str, name: str) -> Any:
-    """What a parameter of this kind says."""
+    """Value of a parameter of this type."""
     if kind == "integer":
         return parsers.whole_number(text, name=name)
     if kind == "number":
         return parsers.number(text, name=name)
     if kind == "boolean":
         if text not in ("true", "false"):
-            raise Invalid(f"{name} is true or false.", field=name)
+            raise Invalid(f"{name} must be true or false.", field=name)
         return text == "true"
     return text
 
 
 def _expect_by_header(request: Request, given: dict[str, Any], fields: tuple[str, ...]) -> None:
-    """What a write expects comes from the headers or from its fields, not from both."""
+    """Take the expected version from If-Match or If-None-Match; refuse it if the fields have one too."""
     meta = request.META
     if "HTTP_IF_MATCH" not in meta and "HTTP_IF_NONE_MATCH" not in meta:
         return
     expected = preconditions.from_headers(meta.get("HTTP_IF_MATCH"), meta.get("HTTP_IF_NONE_MATCH"))
     if any(name in given for name in _EXPECTED):
-        raise Invalid("Say what you expect in a header or in the body, not in both.", field="If-Match")
+        raise Invalid("Send the expected version in a header or in the body, not in both.", field="If-Match")
     if expected.expected_version == 0 and "expected_version" not in fields:
         expected = preconditions.Precondition(expected_sha="")  # nothing is there
     for name in _IN_HEADERS:
@@ -116,7 +116,7 @@ def _expect_by_header(request: Request, given: dict[str, Any], fields: tuple[str
 
 
 def _unchanged(request: Request, answer: dict[str, Any]) -> bool:
-    """Whether the caller has this version, or this very value, already."""
+    """Whether If-None-Match names this version or the SHA-256 of this value."""
     given = request.META.get("HTTP_IF_NONE_MATCH", "")
     tags = {tag.strip().removeprefix("W/").strip('"') for tag in given.split(",")}
     return bool(tags & {_tag(answer), answer.get("sha")}) or given.strip() == "*"
@@ -125,14 +125,14 @@ def _unchanged(request: Request, answer: dict[str, Any]) -> bool:
 def routes(calls: Iterable[type[Call]]) -> list[tuple[str, Any]]:
     """The addresses of declared calls, each with the view that answers all its methods."""
     by_path: dict[str, dict[str, Endpoint]] = {}
-    for offer in offers(calls):
+    for offer in calls_at_places(calls):
         if offer.method:
             by_path.setdefault(offer.path, {})[offer.method.lower()] = Endpoint(offer)
     return [(route(path), _view(path, endpoints)) for path, endpoints in by_path.items()]
 
 
 def route(path: str) -> str:
-    """`agents/<str:agent>/kv/<path:key>`: a key or the path of a file may hold slashes."""
+    """Django's route of a path, for example `agents/<str:agent>/kv/<path:key>`: a key may contain slashes."""
     for name in WITH_SLASHES:
         path = path.replace(f"{{{name}}}", f"<path:{name}>")
     return path.replace("{", "<str:").replace("}", ">")

@@ -1,4 +1,4 @@
-"""OpenAPI of declared calls: drf-spectacular asks these, and they read the declaration."""
+"""OpenAPI of declared calls: extensions of drf-spectacular that read the declarations."""
 
 from __future__ import annotations
 
@@ -19,17 +19,20 @@ from memory.api import common_serializers
 if TYPE_CHECKING:
     from memory.api.calls import Endpoint
 
-LARGEST_IN_QUERY = 999_999_999  # a number in an address has at most nine digits
+LARGEST_IN_QUERY = 999_999_999  # a number in a query string has at most nine digits
 _IF_MATCH = [
     OpenApiParameter("If-Match", str, OpenApiParameter.HEADER, description='"v3", or the SHA-256 of the value.'),
     OpenApiParameter(
-        "If-None-Match", {"type": "string", "enum": ["*"]}, OpenApiParameter.HEADER, description="*: nothing is there."
+        "If-None-Match",
+        {"type": "string", "enum": ["*"]},
+        OpenApiParameter.HEADER,
+        description="*: only if the key does not exist.",
     ),
 ]
 
 
 class CallSerializer(serializers.BaseSerializer[Any]):
-    """A declared call as DRF knows it: `is_valid` checks by the declaration, `validated_data` is the typed call."""
+    """DRF serializer of a declared call: `is_valid` checks by the declaration, `validated_data` is the typed call."""
 
     call: type[Call]
     fields_in_body: tuple[str, ...] = ()
@@ -42,7 +45,7 @@ class CallSerializer(serializers.BaseSerializer[Any]):
 
 
 class AnswerSerializer(serializers.BaseSerializer[Any]):
-    """What a declared call answers: a TypedDict, given out as it is."""
+    """DRF serializer of a declared call's answer, a TypedDict that is sent unchanged."""
 
     answer: Any
 
@@ -50,7 +53,7 @@ class AnswerSerializer(serializers.BaseSerializer[Any]):
         return instance
 
 
-# One for each call and each answer: drf-spectacular tells components apart by their classes.
+# A class for each call and each answer: drf-spectacular tells components apart by their classes.
 @cache
 def call_serializer(call: type[Call], fields: tuple[str, ...]) -> type[CallSerializer]:
     return type(call.__name__, (CallSerializer,), {"call": call, "fields_in_body": fields})
@@ -73,8 +76,8 @@ class CallExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-call
         labels = auto_schema._map_serializer(common_serializers.LabelledSerializer(), direction)["properties"]
         known = schema.properties(call)
         required = [name for name in fields if name in schema.required(call)]
-        found = {"type": "object", "properties": {**{name: known[name] for name in fields}, **labels}}
-        return {**found, "required": required} if required else found
+        body = {"type": "object", "properties": {**{name: known[name] for name in fields}, **labels}}
+        return {**body, "required": required} if required else body
 
 
 class AnswerExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
@@ -89,12 +92,12 @@ class AnswerExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-ca
 
 
 class CallSchema(AutoSchema):
-    """Describes the views that `memory/api/calls.py` makes."""
+    """OpenAPI operations of the views that `memory/api/calls.py` makes."""
 
     @property
     def endpoint(self) -> Endpoint:
-        found: Endpoint = self.view.endpoints[self.method.lower()]  # type: ignore[attr-defined]  # set by calls._view
-        return found
+        endpoint: Endpoint = self.view.endpoints[self.method.lower()]  # type: ignore[attr-defined]  # set by calls._view
+        return endpoint
 
     def get_operation_id(self) -> str:
         return self.endpoint.offer.sdk
@@ -110,20 +113,20 @@ class CallSchema(AutoSchema):
 
     def get_override_parameters(self) -> list[Any]:
         endpoint = self.endpoint
-        found = [self._in_path(name) for name in endpoint.offer.in_path]
+        parameters = [self._in_path(name) for name in endpoint.offer.in_path]
         if not endpoint.has_body:
-            found += [self._in_query(name) for name in endpoint.fields]
+            parameters += [self._in_query(name) for name in endpoint.fields]
         headers = [
             *(_IF_MATCH if endpoint.expects else ()),
             *(common_serializers.WRITE_HEADERS if endpoint.writes else ()),
         ]
-        return [*found, *headers]
+        return [*parameters, *headers]
 
     def _in_path(self, name: str) -> OpenApiParameter:
-        at = self.endpoint.offer.at
+        at = self.endpoint.offer.place
         if at is not None and name == at.field:
             shape = {"type": "string", "pattern": NAME}
-            return OpenApiParameter(name, shape, OpenApiParameter.PATH, description=f"The {name}'s name.")
+            return OpenApiParameter(name, shape, OpenApiParameter.PATH, description=f"Name of the {name}.")
         shape = dict(schema.properties(self.endpoint.call)[name])
         return OpenApiParameter(name, shape, OpenApiParameter.PATH, description=shape.pop("description", ""))
 
@@ -131,7 +134,7 @@ class CallSchema(AutoSchema):
         shape = schema.without_null(schema.properties(self.endpoint.call)[name])
         shape = {key: value for key, value in shape.items() if key != "description"}
         if "enum" in shape:
-            shape["enum"] = [one for one in shape["enum"] if one is not None]
+            shape["enum"] = [value for value in shape["enum"] if value is not None]
         if shape["type"] == "boolean":
             shape = {"type": "string", "enum": ["true", "false"]}
         if "maximum" in shape:

@@ -1,4 +1,4 @@
-"""Reading clusters: what hangs together in a space."""
+"""REST calls for reading the clusters of a space."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from memory.grains.models import Grain
 _PAGE = [
     OpenApiParameter("limit", {"type": "integer", "minimum": 1, "maximum": select.MAX_PAGE}, description="Default 50."),
     OpenApiParameter(
-        "cursor", {"type": "string", "pattern": select.CURSOR}, description="next_cursor of the page before."
+        "cursor", {"type": "string", "pattern": select.CURSOR}, description="next_cursor of the previous page."
     ),
 ]
 
 
 class ClusterShapeSerializer(serializers.Serializer[None]):
-    id = serializers.UUIDField(help_text="Stays while most of the cluster does.")
-    name = serializers.CharField(allow_blank=True, help_text="Its most typical terms.")
+    id = serializers.UUIDField(help_text="Unchanged while most of the cluster's members are.")
+    name = serializers.CharField(allow_blank=True, help_text="The most typical terms of the cluster.")
     terms = serializers.ListField(child=serializers.CharField())
     size = serializers.IntegerField()
     layer = serializers.ChoiceField(choices=clusters.LAYERS)
@@ -44,7 +44,7 @@ class ModularitySerializer(serializers.Serializer[None]):
 class ClusterPageSerializer(serializers.Serializer[None]):
     clusters = ClusterShapeSerializer(many=True)
     count = serializers.IntegerField()
-    computed_at = serializers.DateTimeField(allow_null=True, help_text="Null: never.")
+    computed_at = serializers.DateTimeField(allow_null=True, help_text="Null: clusters have not been computed.")
     modularity = ModularitySerializer(allow_null=True)
     next_cursor = serializers.CharField(allow_null=True)
 
@@ -58,7 +58,9 @@ class GrainMemberSerializer(serializers.Serializer[None]):
 class MemberShapeSerializer(serializers.Serializer[None]):
     grain = GrainMemberSerializer(allow_null=True)
     entry = FeatureSerializer(allow_null=True)
-    weight = serializers.FloatField(help_text="How typical a grain is, 1 for the most typical; an entry's share.")
+    weight = serializers.FloatField(
+        help_text="Of a grain: how typical it is, 1 for the most typical. Of an entry: its share."
+    )
 
 
 class ClusterMembersSerializer(ClusterShapeSerializer):
@@ -82,7 +84,7 @@ class ClusterListView(RestView):
         parameters=[OpenApiParameter("layer", str, enum=clusters.LAYERS, description="Default: both."), *_PAGE],
     )
     def get(self, request: Request) -> HttpResponse:
-        """What hangs together, the largest first, page by page."""
+        """List clusters, largest first, page by page."""
         return json_answer(clusters.page(principal(request), **_page(request, "layer")))
 
 
@@ -93,9 +95,9 @@ class ClusterDetailView(RestView):
         parameters=[OpenApiParameter("cluster", OpenApiTypes.UUID, OpenApiParameter.PATH), *_PAGE],
     )
     def get(self, request: Request, cluster: str) -> HttpResponse:
-        """One cluster with its members, the most typical first, page by page."""
+        """Read a cluster with its members, most typical first, page by page."""
         value = _page(request)
-        found = parsers.identifier(cluster)
-        if found is None:
+        cluster_id = parsers.identifier(cluster)
+        if cluster_id is None:
             raise NotFound("There is no cluster with this id.")
-        return json_answer(clusters.load_cluster(principal(request), found, **value))
+        return json_answer(clusters.load_cluster(principal(request), cluster_id, **value))

@@ -1,4 +1,7 @@
-"""What goes in and out, for the OpenAPI document. The hot views check by hand; these only describe."""
+"""Serializers for storing, extraction, health and grants: they describe calls in the OpenAPI document.
+
+The views check requests by hand, which is faster.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +25,10 @@ from memory.health.signals import ReadingState
 
 ORIGINS = [(name, name) for name in AUTHORITY]
 NO_NUL = r"^[^\u0000]*$"
-# Something to read in it and no NUL anywhere.
+# At least one visible character, and no NUL.
 NOT_BLANK = rf"^[^\u0000]*[^{texts.BLANK}][^\u0000]*$"
 KEY = r"^[\x20-\x7e]+$"
-# Something to read in it and nothing hidden.
+# At least one visible character, and no control or format characters.
 NAME = rf"^[^{texts.HIDDEN}]*[^{texts.HIDDEN}{texts.BLANK}][^{texts.HIDDEN}]*$"
 # RFC 3339 with an offset, from 1900 on.
 TIME = (
@@ -42,7 +45,7 @@ class RootSerializer(serializers.Serializer[None]):
 
 
 class ErrorSerializer(serializers.Serializer[None]):
-    """Every refusal looks like this."""
+    """The body of every error response."""
 
     code = serializers.CharField(help_text="Stable; act on this.")
     message = serializers.CharField(help_text="For people; may change.")
@@ -51,40 +54,42 @@ class ErrorSerializer(serializers.Serializer[None]):
 
 
 def _text(says: str, **shape: Any) -> serializers.CharField:
-    """An optional text, described by the very rules the code checks."""
+    """A field for an optional text, with the limits that the code checks."""
 
     @extend_schema_field({"type": "string", **shape})
-    class Text(serializers.CharField):
+    class DescribedText(serializers.CharField):
         pass
 
-    return Text(required=False, allow_null=True, help_text=says)
+    return DescribedText(required=False, allow_null=True, help_text=says)
 
 
 def _tags() -> serializers.ListField:
     child = {"type": "string", "minLength": 1, "maxLength": grain_input.MAX_TAG, "pattern": NAME}
 
     @extend_schema_field({"type": "array", "items": child, "maxItems": grain_input.MAX_TAGS, "uniqueItems": True})
-    class Tags(serializers.ListField):
+    class DescribedTags(serializers.ListField):
         pass
 
-    return Tags(required=False, allow_null=True, help_text="What recall can be bounded by.")
+    return DescribedTags(required=False, allow_null=True, help_text="Tags. A recall can be limited to them.")
 
 
 class ItemSerializer(serializers.Serializer[None]):
     content = serializers.RegexField(NOT_BLANK, help_text="The text, at most 16 KiB (MAX_GRAIN_BYTES).")
     provenance = serializers.ChoiceField(
-        choices=CLAIMABLE, required=False, allow_null=True, help_text="Who stands behind it. Default ai_stated."
+        choices=CLAIMABLE, required=False, allow_null=True, help_text="Provenance: who states it. Default ai_stated."
     )
-    session = _text("The conversation or series it belongs to.", maxLength=grain_input.MAX_NAME, pattern=NAME)
-    speaker = _text("Who said it.", maxLength=grain_input.MAX_NAME, pattern=NAME)
-    time = _text("When it was said.", pattern=TIME)
+    session = _text(
+        "The conversation or series that the text belongs to.", maxLength=grain_input.MAX_NAME, pattern=NAME
+    )
+    speaker = _text("The speaker's name.", maxLength=grain_input.MAX_NAME, pattern=NAME)
+    time = _text("When it was said or happened.", pattern=TIME)
     tags = _tags()
-    valid_from = _text("From when on it is true.", pattern=TIME)
-    valid_to = _text("Until when it is true; later than valid_from.", pattern=TIME)
+    valid_from = _text("Start of the time in which it is true.", pattern=TIME)
+    valid_to = _text("End of the time in which it is true; later than valid_from.", pattern=TIME)
 
 
 def _label(name: str) -> serializers.CharField:
-    return _text("A label, no identity.", maxLength=parsers.LABELS[name], pattern=parsers.LABEL)
+    return _text("A label; it grants no rights.", maxLength=parsers.LABELS[name], pattern=parsers.LABEL)
 
 
 class LabelledSerializer(serializers.Serializer[None]):
@@ -92,7 +97,7 @@ class LabelledSerializer(serializers.Serializer[None]):
     client = _label("client")
     role = _label("role")
     reason = _text("Kept in the audit chain.", maxLength=MAX_REASON, pattern=NO_NUL)
-    idempotency_key = _text("The header Idempotency-Key wins over it.", maxLength=MAX_KEY, pattern=KEY)
+    idempotency_key = _text("Ignored if the header Idempotency-Key is sent.", maxLength=MAX_KEY, pattern=KEY)
 
 
 class StoreSerializer(ItemSerializer, LabelledSerializer):
@@ -104,45 +109,49 @@ class StoreBatchSerializer(LabelledSerializer):
 
 
 _REMOVED = ["quarantined", "pending_deletion"]
-_STATUS = "quarantined, pending_deletion: this text was removed in the space, and what was stored is not recalled."
-_WHY = "Why it is not recalled; only with quarantined and pending_deletion."
+_STATUS = "quarantined, pending_deletion: this text was removed from the space before. It is stored but not recalled."
+_REASON = "Why the text is not recalled; only with status quarantined and pending_deletion."
 
 
 class StoredSerializer(serializers.Serializer[None]):
     grain_id = serializers.UUIDField()
     status = serializers.ChoiceField(choices=["stored", "corroborated", *_REMOVED], help_text=_STATUS)
-    action = serializers.ChoiceField(choices=list(ACTIONS.values()), help_text="The status in flux-memory's words.")
+    action = serializers.ChoiceField(choices=list(ACTIONS.values()), help_text="The status by its name in flux-memory.")
     provenance = serializers.ChoiceField(choices=ORIGINS)
     provenance_claimed = serializers.ChoiceField(
-        choices=ORIGINS, required=False, help_text="What a caller without a token had claimed, where it was lowered."
+        choices=ORIGINS,
+        required=False,
+        help_text="The provenance that a caller without a token claimed, if it was lowered.",
     )
-    reason = serializers.CharField(required=False, help_text=_WHY)
+    reason = serializers.CharField(required=False, help_text=_REASON)
 
 
 class ExtractedSerializer(StoredSerializer):
     extraction = serializers.ChoiceField(
         choices=["waiting", "done", "given_up", "off"],
-        help_text="Whether a model looks at it. off: the mode is caller_extracts, and the text is stored as any other.",
+        help_text="State of the extraction. off: the mode is caller_extracts, and no model reads the text.",
     )
 
 
 class RestsOnSerializer(serializers.Serializer[None]):
     grain_id = serializers.UUIDField()
-    begins = serializers.IntegerField(help_text="Characters of the text that was handed over.")
-    ends = serializers.IntegerField()
-    quote = serializers.CharField(allow_null=True, help_text="The words themselves; null while the text is held back.")
+    begins = serializers.IntegerField(help_text="First character of the quote in the submitted text.")
+    ends = serializers.IntegerField(help_text="Character after the last one of the quote.")
+    quote = serializers.CharField(allow_null=True, help_text="The quoted text; null if the caller may not read it now.")
     model = serializers.CharField()
     at = serializers.DateTimeField()
 
 
-class FoundSerializer(serializers.Serializer[None]):
+class ExtractionResultSerializer(serializers.Serializer[None]):
     grain_id = serializers.UUIDField()
     extraction = serializers.ChoiceField(
-        choices=["waiting", "done", "given_up"], allow_null=True, help_text="Null: it was stored, not handed over."
+        choices=["waiting", "done", "given_up"],
+        allow_null=True,
+        help_text="State of the extraction. Null: the text was stored without extraction.",
     )
-    problem = serializers.CharField(allow_null=True, help_text="What the last try met.")
-    statements = RestsOnSerializer(many=True, help_text="Grains a model found in this one.")
-    rests_on = RestsOnSerializer(many=True, help_text="Texts in which a model found this one.")
+    problem = serializers.CharField(allow_null=True, help_text="Error of the last attempt.")
+    statements = RestsOnSerializer(many=True, help_text="Grains that a model extracted from this one.")
+    rests_on = RestsOnSerializer(many=True, help_text="Texts from which a model extracted this one.")
 
 
 class ItemErrorSerializer(serializers.Serializer[None]):
@@ -158,7 +167,7 @@ class ItemResultSerializer(serializers.Serializer[None]):
     action = serializers.ChoiceField(choices=list(ACTIONS.values()), required=False)
     provenance = serializers.ChoiceField(choices=ORIGINS, required=False)
     provenance_claimed = serializers.ChoiceField(choices=ORIGINS, required=False)
-    reason = serializers.CharField(required=False, help_text=_WHY)
+    reason = serializers.CharField(required=False, help_text=_REASON)
     error = ItemErrorSerializer(allow_null=True)
 
 
@@ -174,8 +183,8 @@ class SignalNowSerializer(serializers.Serializer[None]):
     healthy = serializers.BooleanField()
     state = serializers.ChoiceField(choices=[(state.value, state.value) for state in ReadingState])
     range = serializers.ListField(child=serializers.FloatField(allow_null=True))
-    window_hours = serializers.IntegerField(help_text="0: as it is now.")
-    severity = serializers.CharField(allow_null=True, help_text="Of the open warning.")
+    window_hours = serializers.IntegerField(help_text="Length of the time it is measured over. 0: the present value.")
+    severity = serializers.CharField(allow_null=True, help_text="Severity of the open warning, if there is one.")
     suggestion = serializers.CharField(allow_null=True)
 
 
@@ -184,7 +193,7 @@ class HealthWarningSerializer(serializers.Serializer[None]):
     severity = serializers.CharField()
     value = serializers.FloatField(allow_null=True)
     range = serializers.ListField(child=serializers.FloatField(allow_null=True))
-    times = serializers.IntegerField(help_text="How often it was raised so far.")
+    times = serializers.IntegerField(help_text="How often the warning was raised.")
     first_seen = serializers.DateTimeField()
     last_seen = serializers.DateTimeField()
     cleared_at = serializers.DateTimeField(allow_null=True)
@@ -208,14 +217,16 @@ class CallerProvenanceSerializer(serializers.Serializer[None]):
 
 class HealthSerializer(serializers.Serializer[None]):
     status = serializers.CharField(
-        help_text="ok: the door answers. With health.read: healthy, warning or critical, of the caller's space."
+        help_text="ok: the server answers. With health.read: healthy, warning or critical, for the caller's space."
     )
     signals = serializers.DictField(child=SignalNowSerializer(), required=False)
     active_warnings = HealthWarningSerializer(many=True, required=False)
     caller_feedback = CallerFeedbackSerializer(many=True, required=False, help_text="Of the last 24 hours.")
     caller_provenance = CallerProvenanceSerializer(many=True, required=False, help_text="Of the last 24 hours.")
-    learning = serializers.DictField(required=False, allow_null=True, help_text="What the last flux_eval found.")
-    model = serializers.DictField(required=False, help_text="How the local model is and what the space spent today.")
+    learning = serializers.DictField(required=False, allow_null=True, help_text="Result of the last flux_eval.")
+    model = serializers.DictField(
+        required=False, help_text="State of the local model, and what the space used of its budget today."
+    )
     computed_at = serializers.DateTimeField(required=False, allow_null=True)
 
 
@@ -229,9 +240,9 @@ def _addressed(operation: str) -> str:
 
 
 def _capability() -> str:
-    """Any operation; those whose targets have names with a glob behind it, the others with `*` at most."""
-    named = "|".join(sorted(_addressed(one) for one in OPERATIONS if one.split(".")[0] in SCOPED))
-    plain = "|".join(sorted(one.replace(".", r"\.") for one in OPERATIONS if one.split(".")[0] not in SCOPED))
+    """Regular expression of a capability: an operation, and a glob where its targets have names (else only `*`)."""
+    named = "|".join(sorted(_addressed(operation) for operation in OPERATIONS if operation.split(".")[0] in SCOPED))
+    plain = "|".join(sorted(name.replace(".", r"\.") for name in OPERATIONS if name.split(".")[0] not in SCOPED))
     character = rf"(?:\\[^{grants.HIDDEN}]|[^*\\{grants.HIDDEN}])"
     glob = rf"(?:(?:\*{{0,2}}{character})+\*{{0,2}}|\*{{1,2}})"
     return rf"^(?:(?:{plain})(?::\*)?|(?:{named})(?::{glob})?)$"
@@ -255,8 +266,10 @@ class MeSerializer(serializers.Serializer[None]):
     space = serializers.CharField()
     trust = serializers.ChoiceField(choices=Agent.Trust.choices)
     parent = serializers.CharField(allow_null=True)  # type: ignore[assignment]  # DRF has an attribute of that name
-    token = TokenFactsSerializer(allow_null=True, help_text="null: the caller sent none (REST_OPEN_TO_LOOPBACK).")
-    capabilities = serializers.ListField(child=serializers.CharField(), help_text="Held now, grants included.")
+    token = TokenFactsSerializer(allow_null=True, help_text="Null: the caller sent none (REST_OPEN_TO_LOOPBACK).")
+    capabilities = serializers.ListField(
+        child=serializers.CharField(), help_text="All capabilities the agent has now, grants included."
+    )
     grants = GrantFactsSerializer(many=True)
 
 
@@ -272,7 +285,7 @@ class AskedGrantSerializer(serializers.Serializer[None]):
     space = serializers.CharField()
     capability = serializers.CharField()
     reason = serializers.CharField(allow_blank=True)
-    state = serializers.ChoiceField(choices=GrantRequest.State.choices)
+    state = serializers.ChoiceField(choices=GrantRequest.RequestState.choices)
     asked_at = serializers.DateTimeField()
     answered_at = serializers.DateTimeField(allow_null=True)
     answer = serializers.CharField(allow_blank=True)
@@ -292,10 +305,10 @@ def _header(name: str, says: str) -> OpenApiParameter:
 
 EXTRACTED_GRAIN_ID = OpenApiParameter("grain", OpenApiTypes.UUID, OpenApiParameter.PATH)
 WRITE_HEADERS = [
-    _header("Idempotency-Key", "Same key, same answer, for 24 hours."),
-    _header("X-Caller-Id", "A label inside the token's agent."),
+    _header("Idempotency-Key", "A repeated request with the same key gets the first answer, for 24 hours."),
+    _header("X-Caller-Id", "A label for callers that share the token's agent."),
 ]
 REQUEST_PARAMETERS = [
-    OpenApiParameter("state", str, enum=GrantRequest.State.values, description="Default: all."),
+    OpenApiParameter("state", str, enum=GrantRequest.RequestState.values, description="Default: all."),
     OpenApiParameter("limit", {"type": "integer", "minimum": 1, "maximum": grants.MAX_PAGE}, description="Default 50."),
 ]

@@ -1,4 +1,4 @@
-"""One error shape for everything that leaves this door: {code, message, details, request_id}."""
+"""Error responses of the REST server, all of one shape: {code, message, details, request_id}."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def error_response(error: errors.FluxError) -> HttpResponse:
         response["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
     if error.status == 401:
         response["WWW-Authenticate"] = "Bearer"
-    response._has_been_logged = True  # type: ignore[attr-defined]  # Django would log the path, the caller's own text
+    response._has_been_logged = True  # type: ignore[attr-defined]  # Django would log the path, which is text of the caller
     return response
 
 
@@ -39,22 +39,22 @@ _FRAMEWORK: list[tuple[type[Exception], type[errors.FluxError]]] = [
     (exceptions.PermissionDenied, errors.Forbidden),
     (exceptions.NotFound, errors.NotFound),
     (RequestDataTooBig, errors.TooLarge),
-    (SuspiciousOperation, errors.BadRequest),  # Django's word for too many parameters and the like
-    (UnreadablePostError, errors.BadRequest),  # the caller hung up in the middle of its body
+    (SuspiciousOperation, errors.BadRequest),  # Django raises it for too many parameters, for example
+    (UnreadablePostError, errors.BadRequest),  # the connection ended before the body was complete
     (PermissionDenied, errors.Forbidden),
     (Http404, errors.NotFound),
 ]
 
 
 def as_flux_error(error: BaseException) -> errors.FluxError:
-    """Ours as they are, the framework's by the table, a database's by its words, the rest logged as internal."""
+    """The FluxError for any exception: ours, by the table above, or of a database; any other is logged as internal."""
     translated = translate(error)
     if isinstance(translated, errors.FluxError):
         return translated
-    for theirs, ours in _FRAMEWORK:
-        if isinstance(error, theirs):
-            return ours()
-    # The class and the place only: the text of an exception may quote a memory.
+    for raised, flux_error in _FRAMEWORK:
+        if isinstance(error, raised):
+            return flux_error()
+    # Only the class and the place are logged: the text of an exception may quote a memory.
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -69,12 +69,12 @@ def handle_exception(error: Exception, context: dict[str, Any]) -> HttpResponse:
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    return error_response(errors.NotFound("This door has no such address."))
+    return error_response(errors.NotFound("No such address on this server."))
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     response = error_response(errors.FluxError())
-    response._has_been_logged = False  # type: ignore[attr-defined]  # nobody else has seen this exception
+    response._has_been_logged = False  # type: ignore[attr-defined]  # no other code has logged this exception
     return response
 
 

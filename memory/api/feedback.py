@@ -1,4 +1,4 @@
-"""Votes on answers: what was useful, what was missing, and what still waits for a word."""
+"""REST calls for feedback: vote, withdraw a vote, list recalls without feedback."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class FeedbackView(RestView):
         parameters=common_serializers.WRITE_HEADERS,
     )
     def post(self, request: Request) -> HttpResponse:
-        """Say whether a grain of an answer was useful, or what was missing. Durable at once, applied soon after."""
+        """Rate a grain of an answer as useful or not, or report what was missing. Durable at once, applied soon."""
         value = parsers.body(request, (*vote_input.FIELDS, "reason", "idempotency_key"))
         given = {name: value[name] for name in vote_input.FIELDS if name in value}
         return json_answer(feedback.feedback(principal(request, value), **given, **write_options(request, value)))
@@ -34,7 +34,7 @@ class FeedbackBatchView(RestView):
         parameters=common_serializers.WRITE_HEADERS,
     )
     def post(self, request: Request) -> HttpResponse:
-        """Up to a hundred votes, each recorded or refused on its own."""
+        """Record up to a hundred votes, each recorded or refused on its own."""
         value = parsers.body(request, ("items", "reason", "idempotency_key"))
         return json_answer(
             feedback.feedback_batch(
@@ -51,7 +51,7 @@ class WithdrawVoteView(RestView):
         parameters=[*common_serializers.WRITE_HEADERS, *feedback_serializers.VOTE_IDS],
     )
     def delete(self, request: Request, trace: str, grain: str) -> HttpResponse:
-        """Take one's own vote back: what it taught is unlearned."""
+        """Withdraw your own vote; its effect on ranking is undone."""
         value = parsers.optional_body(request, ("reason", "idempotency_key"))
         return json_answer(
             feedback.withdraw(principal(request, value), trace=trace, grain=grain, **write_options(request, value))
@@ -61,6 +61,6 @@ class WithdrawVoteView(RestView):
 class PendingFeedbackView(RestView):
     @extend_schema(operation_id="pending_feedback", responses=feedback_serializers.PendingSerializer)
     def get(self, request: Request) -> HttpResponse:
-        """One's own answers that wait for a word, newest first."""
+        """List your own recalls without feedback, newest first."""
         parsers.query(request, ())
         return json_answer(pending_feedback.list_pending(principal(request)))

@@ -1,4 +1,4 @@
-"""What votes take and give, for the OpenAPI document. The verbs check by hand; these only describe."""
+"""Serializers for feedback: they describe calls in the OpenAPI document; the verbs check by hand."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STRENGTH = {
     "type": ["number", "null"],
     "minimum": vote_input.LEAST_STRENGTH,
     "maximum": vote_input.MOST_STRENGTH,
-    "description": "How sure the caller is. Default 1.",
+    "description": "Weight of the vote. Default 1.",
 }
 _ACTIONS = list(feedback.ACTIONS.values())
 _MISSED = {"type": "array", "items": _ID, "maxItems": vote_input.MAX_MISSED}
@@ -35,12 +35,12 @@ def _body(required: list[str], **properties: Any) -> dict[str, Any]:
 
 
 def _votes(**more: Any) -> dict[str, Any]:
-    """A word on a grain of the answer, or on what was missing from it: the two forms of a vote."""
-    trace = {**_ID, "description": "Of the answer: `trace_id` of /retrieve."}
+    """Schema of a vote in its two forms: on a grain of the answer, or on grains missing from it."""
+    trace = {**_ID, "description": "`trace_id` of the recall's answer."}
     on_a_grain = _body(
         ["trace_id", "grain_id", "useful"],
         trace_id=trace,
-        grain_id={**_ID, "description": "A grain of that answer."},
+        grain_id={**_ID, "description": "A grain in that answer."},
         useful={"type": "boolean"},
         strength=_STRENGTH,
         missed={**_MISSED, "type": ["array", "null"]},
@@ -61,7 +61,7 @@ _LABELLED = {
     "reason": _text(MAX_REASON, common_serializers.NO_NUL),
     "idempotency_key": {
         **_text(MAX_KEY, common_serializers.KEY),
-        "description": "The header Idempotency-Key wins over it.",
+        "description": "Ignored if the header Idempotency-Key is sent.",
     },
 }
 FEEDBACK = {"application/json": _votes(**_LABELLED)}
@@ -76,14 +76,14 @@ class RecordedSerializer(serializers.Serializer[None]):
     strength = serializers.FloatField()
     missed = serializers.ListField(child=serializers.UUIDField())
     status = serializers.ChoiceField(choices=["recorded"])
-    changed = serializers.BooleanField(help_text="False: it had been said before.")
+    changed = serializers.BooleanField(help_text="False: the same vote was recorded before.")
     ok = serializers.BooleanField()
-    action = serializers.ChoiceField(choices=_ACTIONS, help_text="What flux-memory calls it.")
-    signal = serializers.FloatField(help_text="How much the vote counts, below 0 against the grain.")
-    effective_signal = serializers.FloatField(help_text="The same as signal.")
+    action = serializers.ChoiceField(choices=_ACTIONS, help_text="What the vote does, by its name in flux-memory.")
+    signal = serializers.FloatField(help_text="Effect of the vote; below 0 it lowers the grain's rank.")
+    effective_signal = serializers.FloatField(help_text="Same as signal.")
 
 
-class ResultSerializer(serializers.Serializer[None]):
+class VoteResultSerializer(serializers.Serializer[None]):
     index = serializers.IntegerField()
     status = serializers.ChoiceField(choices=["recorded", "refused"])
     trace_id = serializers.UUIDField(required=False)
@@ -100,7 +100,7 @@ class ResultSerializer(serializers.Serializer[None]):
 
 
 class RecordedBatchSerializer(serializers.Serializer[None]):
-    results = ResultSerializer(many=True)
+    results = VoteResultSerializer(many=True)
     count = serializers.IntegerField()
     refused = serializers.IntegerField()
 
@@ -108,10 +108,10 @@ class RecordedBatchSerializer(serializers.Serializer[None]):
 class WithdrawnSerializer(serializers.Serializer[None]):
     trace_id = serializers.UUIDField()
     grain_id = serializers.UUIDField()
-    changed = serializers.BooleanField(help_text="False: it had been taken back before.")
+    changed = serializers.BooleanField(help_text="False: the vote had already been withdrawn.")
 
 
-class DueSerializer(serializers.Serializer[None]):
+class PendingTraceSerializer(serializers.Serializer[None]):
     trace_id = serializers.UUIDField()
     query = serializers.CharField()
     asked_at = serializers.DateTimeField()
@@ -119,5 +119,5 @@ class DueSerializer(serializers.Serializer[None]):
 
 
 class PendingSerializer(serializers.Serializer[None]):
-    pending = DueSerializer(many=True)
+    pending = PendingTraceSerializer(many=True)
     more = serializers.BooleanField()

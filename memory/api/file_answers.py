@@ -1,4 +1,4 @@
-"""Answers that are files, and where files for one request are kept. The server uses these: no framework is here."""
+"""Responses that are files, and the folder for files of one request. Imports no REST framework: the server uses it."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 from django.conf import settings
 from django.http import StreamingHttpResponse
 
-from fluxcore import blobs, spooled
+from fluxcore import blobs, body_file
 
 
 def folder() -> Path:
-    """Where bodies are kept while they come in, and copies of what lies elsewhere while they are sent."""
+    """Folder for request bodies while they arrive, and for copies of remote contents while they are sent."""
     found: Path = settings.HOME.blobs / blobs.INCOMING
     return found
 
 
 class FileAnswer(StreamingHttpResponse):
-    """A part of a file. The REST server sends it by itself; any other reads it from here.
+    """Response with a range of a file. The REST server sends the file itself; other servers iterate over the chunks.
 
-    A temporary file is removed when the answer is closed, or by the server that sends it by itself.
+    A temporary file is deleted when the response is closed, or by the server that sends the file itself.
     """
 
     def __init__(self, path: Path, start: int, stop: int, *, temporary: bool, **more: Any) -> None:
@@ -37,6 +37,6 @@ class FileAnswer(StreamingHttpResponse):
 def _part(path: Path, start: int, stop: int) -> Iterator[bytes]:
     with path.open("rb") as file:
         file.seek(start)
-        while start < stop and (chunk := file.read(min(stop - start, spooled.CHUNK_BYTES))):
+        while start < stop and (chunk := file.read(min(stop - start, body_file.CHUNK_BYTES))):
             start += len(chunk)
             yield chunk

@@ -1,4 +1,4 @@
-"""What reading grains takes and gives, for the OpenAPI document. The views check by hand; these only describe."""
+"""Serializers for reading and changing grains: they describe calls in the OpenAPI document; the views check by hand."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from rest_framework import serializers
 
 from accounts.origins import AUTHORITY
 from memory.api import common_serializers
-from memory.api.recall_serializers import ParticularsSerializer
+from memory.api.recall_serializers import GrainFieldsSerializer
 from memory.grains import grain_input, list_filters, select
 from memory.grains.models import Entry, Relation
 from memory.grains.models import Grain as GrainModel
 
-_RELATIONS = [one.name.lower() for one in Relation]
+_RELATIONS = [relation.name.lower() for relation in Relation]
 
 
-class GrainSerializer(ParticularsSerializer):
-    ordinal = serializers.IntegerField(allow_null=True, help_text="Its place in the session.")
+class GrainSerializer(GrainFieldsSerializer):
+    ordinal = serializers.IntegerField(allow_null=True, help_text="Position in the session.")
     writer = serializers.CharField()
     label = serializers.CharField(allow_blank=True)  # type: ignore[assignment]  # DRF has an attribute of that name
     corroborations = serializers.IntegerField()
-    digest = serializers.CharField(help_text="Equal texts have equal ones.")
-    enriched = serializers.BooleanField(help_text="Whether its vector and nearest neighbours are there.")
+    digest = serializers.CharField(help_text="Digest of the text; equal texts have equal digests.")
+    enriched = serializers.BooleanField(help_text="Whether its vector and nearest neighbours have been computed.")
     content_snippet = serializers.CharField(help_text="The first 120 characters of content.")
     created_at = serializers.DateTimeField(help_text="The same as recorded_at.")
 
@@ -41,40 +41,45 @@ class FeatureSerializer(serializers.Serializer[None]):
 class OtherGrainSerializer(serializers.Serializer[None]):
     id = serializers.UUIDField()
     status = serializers.ChoiceField(choices=GrainModel.Status.choices)
-    snippet = serializers.CharField(allow_null=True, help_text="Null while the grain is held back.")
+    snippet = serializers.CharField(allow_null=True, help_text="Null if the grain is not shown to the caller now.")
 
 
 class ConduitSerializer(serializers.Serializer[None]):
     entry = FeatureSerializer(allow_null=True)
     grain = OtherGrainSerializer(allow_null=True)
     relation = serializers.ChoiceField(choices=_RELATIONS)
-    weight = serializers.FloatField(help_text="What is left of it now, after decay.")
+    weight = serializers.FloatField(help_text="Present strength, after decay.")
     affinity = serializers.FloatField()
     last_used = serializers.DateTimeField()
     use_count = serializers.IntegerField()
 
 
-# "in" is no name a class can give a field.
+# By `type`: a class statement cannot have a field named `in`.
 ConduitsSerializer = type(
     "Conduits",
     (serializers.Serializer,),
     {
         "in": ConduitSerializer(many=True),
         "out": ConduitSerializer(many=True),
-        "__doc__": "At most 50 each way, strongest first.",
+        "__doc__": "Links to and from the grain: at most 50 in each direction, strongest first.",
     },
 )
 
 
-class DoorSerializer(FeatureSerializer):
-    weight = serializers.FloatField(allow_null=True, help_text="Of the entry's conduit, if it has one.")
-    idf = serializers.FloatField(allow_null=True, help_text="Of a term, while an index of the space is in memory.")
+class EntryLinkSerializer(FeatureSerializer):
+    weight = serializers.FloatField(
+        allow_null=True, help_text="Weight of the conduit from the entry; null if there is none."
+    )
+    idf = serializers.FloatField(
+        allow_null=True,
+        help_text="Inverse document frequency of a term; null if the index of the space is not in memory.",
+    )
 
 
-class UseSerializer(serializers.Serializer[None]):
+class GrainRecallSerializer(serializers.Serializer[None]):
     at = serializers.DateTimeField()
     place = serializers.IntegerField()
-    trace_id = serializers.UUIDField(allow_null=True, help_text="Null where the trace is another agent's.")
+    trace_id = serializers.UUIDField(allow_null=True, help_text="Null if the trace belongs to another agent.")
     query = serializers.CharField(allow_null=True)
     asked_by = serializers.CharField(allow_null=True)
     confidence = serializers.FloatField(allow_null=True)
@@ -87,7 +92,7 @@ LinkSerializer = type(
         "from": serializers.UUIDField(),
         "relation": serializers.ChoiceField(choices=["supports", "supersedes", "caused_by"]),
         "to": serializers.UUIDField(),
-        "depth": serializers.IntegerField(help_text="Steps from this grain."),
+        "depth": serializers.IntegerField(help_text="Number of links from this grain."),
     },
 )
 
@@ -101,10 +106,12 @@ class LineageSerializer(serializers.Serializer[None]):
 
 class VoteSerializer(serializers.Serializer[None]):
     at = serializers.DateTimeField()
-    by = serializers.CharField(allow_null=True, help_text="Null: somebody else's, and you do not manage grains.")
-    vote = serializers.FloatField(help_text="-1 to 1.")
-    implied = serializers.BooleanField(help_text="Nobody said so: what was done next did.")
-    missed = serializers.BooleanField(help_text="It was not in the answer and should have been.")
+    by = serializers.CharField(
+        allow_null=True, help_text="Who voted. Null: another caller, and you lack grains.manage."
+    )
+    vote = serializers.FloatField(help_text="Strength of the vote, -1 to 1; below 0 is not useful.")
+    implied = serializers.BooleanField(help_text="Inferred from later actions, not given as feedback.")
+    missed = serializers.BooleanField(help_text="Reported as missing from the answer.")
     trace_id = serializers.UUIDField(allow_null=True)
     query = serializers.CharField(allow_null=True)
 
@@ -114,42 +121,42 @@ TransitionSerializer = type(
     (serializers.Serializer,),
     {
         "at": serializers.DateTimeField(),
-        "from": serializers.CharField(help_text="A status or a decay class."),
-        "to": serializers.CharField(),
+        "from": serializers.CharField(help_text="The status or decay class before the change."),
+        "to": serializers.CharField(help_text="The status or decay class after it."),
         "why": serializers.CharField(),
-        "numbers": serializers.DictField(child=serializers.FloatField(), help_text="What it was decided by."),
-        "by": serializers.CharField(help_text="worker: a rule did it."),
+        "numbers": serializers.DictField(child=serializers.FloatField(), help_text="The values behind the decision."),
+        "by": serializers.CharField(help_text="Who changed it. worker: a rule."),
         "reason": serializers.CharField(allow_blank=True),
     },
 )
 
 
-class MovedSerializer(serializers.Serializer[None]):
+class StatusChangedSerializer(serializers.Serializer[None]):
     grain_id = serializers.UUIDField()
     before = serializers.CharField()
     status = serializers.ChoiceField(choices=GrainModel.Status.choices)
-    changed = serializers.BooleanField(help_text="False: it was so already.")
+    changed = serializers.BooleanField(help_text="False: nothing had to be changed.")
     purged_after = serializers.DateTimeField(
-        required=False, allow_null=True, help_text="Of a deletion. Null: it waits for a person."
+        required=False, allow_null=True, help_text="When a deleted grain is purged. Null: when a person confirms it."
     )
     same_text = serializers.IntegerField(
-        required=False, help_text="Other grains of the same text that moved with it: a person decides about the text."
+        required=False, help_text="How many other grains with the same text got the status too."
     )
 
 
-class HomeSerializer(serializers.Serializer[None]):
+class ClusterReferenceSerializer(serializers.Serializer[None]):
     id = serializers.UUIDField()
     name = serializers.CharField(allow_blank=True)
 
 
 class DossierSerializer(GrainSerializer):
     conduits = ConduitsSerializer()
-    found_by = DoorSerializer(many=True)
-    recalls = UseSerializer(many=True)
+    found_by = EntryLinkSerializer(many=True)
+    recalls = GrainRecallSerializer(many=True)
     transitions = TransitionSerializer(many=True)
     votes = VoteSerializer(many=True)
-    cluster = HomeSerializer(
-        allow_null=True, help_text="Null: it hangs together with too few, or is newer than the clusters."
+    cluster = ClusterReferenceSerializer(
+        allow_null=True, help_text="Null: not in a cluster, or newer than the clusters."
     )
     lineage = LineageSerializer()
 
@@ -157,17 +164,19 @@ class DossierSerializer(GrainSerializer):
 class PinnedSerializer(serializers.Serializer[None]):
     grain_id = serializers.UUIDField()
     pinned = serializers.BooleanField()
-    changed = serializers.BooleanField(help_text="False: it was so already.")
+    changed = serializers.BooleanField(help_text="False: nothing had to be changed.")
 
 
 class CloseSerializer(common_serializers.LabelledSerializer):
-    at = common_serializers._text("Until when it was true. Default: now.", pattern=common_serializers.TIME)
+    at = common_serializers._text(
+        "End of the time in which it was true. Default: now.", pattern=common_serializers.TIME
+    )
 
 
 class ClosedSerializer(serializers.Serializer[None]):
     grain_id = serializers.UUIDField()
     valid_to = serializers.DateTimeField()
-    changed = serializers.BooleanField(help_text="False: it was so already.")
+    changed = serializers.BooleanField(help_text="False: nothing had to be changed.")
 
 
 def _name(name: str, says: str, longest: int) -> OpenApiParameter:
@@ -182,16 +191,16 @@ def _moment(name: str, says: str) -> OpenApiParameter:
 LIST_PARAMETERS = [
     OpenApiParameter("status", str, enum=GrainModel.Status.values, description="Default active."),
     _name("session", "Only grains of this session.", grain_input.MAX_NAME),
-    _name("speaker", "Only what this speaker said.", grain_input.MAX_NAME),
-    _name("tag", "Only grains that carry it.", grain_input.MAX_TAG),
-    OpenApiParameter("origin", str, enum=list(AUTHORITY), description="Only of this provenance."),
-    _name("writer", "Only what this one stored, for example agent:alice.", list_filters.MAX_WRITER),
+    _name("speaker", "Only grains of this speaker.", grain_input.MAX_NAME),
+    _name("tag", "Only grains with this tag.", grain_input.MAX_TAG),
+    OpenApiParameter("origin", str, enum=list(AUTHORITY), description="Only grains of this provenance."),
+    _name("writer", "Only grains stored by this writer, for example agent:alice.", list_filters.MAX_WRITER),
     OpenApiParameter("pinned", {"type": "string", "enum": ["true", "false"]}, description="Default: both."),
-    _moment("since", "Only what was said, or else recorded, from then on."),
-    _moment("until", "Only what was said, or else recorded, before then."),
+    _moment("since", "Only grains from this time on; those without a time count by when they were stored."),
+    _moment("until", "Only grains from before this time; those without a time count by when they were stored."),
     OpenApiParameter("limit", {"type": "integer", "minimum": 1, "maximum": select.MAX_PAGE}, description="Default 50."),
     OpenApiParameter(
-        "cursor", {"type": "string", "pattern": select.CURSOR}, description="next_cursor of the page before."
+        "cursor", {"type": "string", "pattern": select.CURSOR}, description="next_cursor of the previous page."
     ),
 ]
 GRAIN_ID = OpenApiParameter("grain", OpenApiTypes.UUID, OpenApiParameter.PATH)

@@ -1,4 +1,4 @@
-"""Reading grains, and a word on one of them: pin it, let it go, say until when it was true."""
+"""REST calls for reading grains, pinning them and closing their validity."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class GrainListView(RestView):
         parameters=grain_serializers.LIST_PARAMETERS,
     )
     def get(self, request: Request) -> HttpResponse:
-        """The newest grains of a status, page by page."""
+        """List grains by status, newest first, page by page."""
         value: dict[str, Any] = dict(parsers.query(request, ("status", "limit", "cursor", *list_filters.FIELDS)))
         if "limit" in value:
             value["limit"] = parsers.whole_number(value["limit"], name="limit")
@@ -36,7 +36,7 @@ class GrainDetailView(RestView):
         operation_id="get_grain", responses=grain_serializers.DossierSerializer, parameters=[grain_serializers.GRAIN_ID]
     )
     def get(self, request: Request, grain: str) -> HttpResponse:
-        """One grain with all that belongs to it: its links, what finds it, when it was recalled, its lineage."""
+        """Read a grain with its links, entries, recalls, votes, status changes, cluster and lineage."""
         parsers.query(request, ())
         return json_answer(dossier.load_dossier(principal(request), parse_grain_id(grain)).shape())
 
@@ -51,14 +51,14 @@ class PinView(RestView):
         parameters=[grain_serializers.GRAIN_ID, *common_serializers.WRITE_HEADERS],
     )
     def post(self, request: Request, grain: str) -> HttpResponse:
-        """Decay and clean-up leave the grain alone from now on."""
+        """Pin the grain: decay and clean-up no longer apply to it."""
         return self._answer(request, grain)
 
     def _answer(self, request: Request, grain: str) -> HttpResponse:
         value = parsers.optional_body(request, ("reason", "idempotency_key"))
-        found = str(parse_grain_id(grain))
+        grain_id = str(parse_grain_id(grain))
         return json_answer(
-            pin.pin(principal(request, value), grain=found, pinned=self.pinned, **write_options(request, value))
+            pin.pin(principal(request, value), grain=grain_id, pinned=self.pinned, **write_options(request, value))
         )
 
 
@@ -72,7 +72,7 @@ class UnpinView(PinView):
         parameters=[grain_serializers.GRAIN_ID, *common_serializers.WRITE_HEADERS],
     )
     def post(self, request: Request, grain: str) -> HttpResponse:
-        """The grain ages like any other again."""
+        """Unpin the grain: decay and clean-up apply to it again."""
         return self._answer(request, grain)
 
 
@@ -84,19 +84,21 @@ class CloseGrainView(RestView):
         parameters=[grain_serializers.GRAIN_ID, *common_serializers.WRITE_HEADERS],
     )
     def post(self, request: Request, grain: str) -> HttpResponse:
-        """Say until when the grain was true. It stays readable as of then and answers no longer."""
+        """Set the end of the grain's validity. It is then recalled only with an earlier `as_of`."""
         value = parsers.optional_body(request, ("at", "reason", "idempotency_key"))
-        found = str(parse_grain_id(grain))
+        grain_id = str(parse_grain_id(grain))
         return json_answer(
-            validity.close(principal(request, value), grain=found, at=value.get("at"), **write_options(request, value))
+            validity.close(
+                principal(request, value), grain=grain_id, at=value.get("at"), **write_options(request, value)
+            )
         )
 
 
 def parse_grain_id(grain: str) -> uuid.UUID:
-    found = parsers.identifier(grain)
-    if found is None:
+    grain_id = parsers.identifier(grain)
+    if grain_id is None:
         raise NotFound("There is no memory with this id.")
-    return found
+    return grain_id
 
 
 def _yes_or_no(value: str, *, name: str) -> bool:

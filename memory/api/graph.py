@@ -1,4 +1,4 @@
-"""The graph for other programs."""
+"""REST call that exports the graph for other programs."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from memory.transfer import graph_export, graph_formats
 
 _PARAMETERS = [
     OpenApiParameter("format", str, enum=list(graph_formats.GRAPH_FORMATS), description="Default json: node-link."),
-    OpenApiParameter("around", OpenApiTypes.UUID, description="Only what surrounds this grain."),
+    OpenApiParameter("around", OpenApiTypes.UUID, description="Only the neighbourhood of this grain."),
     OpenApiParameter(
         "hops",
         {"type": "integer", "minimum": 1, "maximum": graph_export.MOST_HOPS},
-        description="How far around. Default 1.",
+        description="Maximum number of links from that grain. Default 1.",
     ),
     OpenApiParameter(
         "limit",
         {"type": "integer", "minimum": 1, "maximum": graph_export.MOST_GRAINS},
-        description="How many grains at most. Default 1000, the newest or the nearest.",
+        description="Maximum number of grains. Default 1000, the newest or the nearest.",
     ),
 ]
 
 
 class GraphExportView(RestView):
-    # By its `format`; an Accept header may name either.
+    # The parameter `format` decides; the Accept header may name any type.
     renderer_classes = (parsers.AnyText,)
 
     @extend_schema(
@@ -44,7 +44,7 @@ class GraphExportView(RestView):
         },
     )
     def get(self, request: Request) -> HttpResponse:
-        """Grains, entries and conduits as GraphML, node-link JSON or DOT, of the space or around one grain."""
+        """Export grains, entries and conduits of the space, or around one grain, as GraphML, node-link JSON or DOT."""
         value = parsers.query(request, ("format", "around", "hops", "limit"))
         form = value.get("format", "json")
         if form not in graph_formats.GRAPH_FORMATS:
@@ -53,11 +53,11 @@ class GraphExportView(RestView):
             name: parsers.whole_number(value[name], name=name) for name in ("hops", "limit") if name in value
         }
         if "around" in value:
-            found = parsers.identifier(value["around"])
-            if found is None:
-                raise Invalid("around is the id of a grain.", field="around")
-            given["around"] = str(found)
-        drawn = graph_export.export_graph(principal(request), **given)
+            grain_id = parsers.identifier(value["around"])
+            if grain_id is None:
+                raise Invalid("around must be the id of a grain.", field="around")
+            given["around"] = str(grain_id)
+        graph = graph_export.export_graph(principal(request), **given)
         return HttpResponse(
-            graph_formats.write_graph(drawn, form), content_type=f"{graph_formats.GRAPH_FORMATS[form][1]}"
+            graph_formats.write_graph(graph, form), content_type=f"{graph_formats.GRAPH_FORMATS[form][1]}"
         )

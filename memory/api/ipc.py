@@ -1,7 +1,7 @@
-"""agentd's request envelopes over REST: `{"MemoryWriteCas": {…}}`, each answered by the verb it stands for.
+"""agentd's request envelopes over REST: `{"MemoryWriteCas": {…}}`, each answered by the verb it names.
 
-Its programs keep their requests; the frames of its socket are HTTP here, and the token says who calls. `agent_id` is
-the name of an agent: of the one whose memory it is, or of the caller itself in the envelopes of the blackboard.
+agentd's programs keep their requests; HTTP replaces the frames of its socket, and the token says who calls. `agent_id`
+is the name of an agent: of the one whose memory it is, or of the caller itself in the envelopes of the blackboard.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memory.api.views import RestView, json_answer, principal, write_options
 from memory.keyvalue import listing, reads, verbs
 from memory.keyvalue.namespaces import MAIN
 
-# Envelope -> the fields it takes, all of them needed but ttl_secs, pattern and the caller's own agent_id.
+# Envelope -> its fields. All are required but ttl_secs, pattern and the caller's own agent_id.
 ENVELOPES: dict[str, tuple[str, ...]] = {
     "MemoryRead": ("agent_id", "key"),
     "MemoryWrite": ("agent_id", "key", "value", "ttl_secs"),
@@ -45,12 +45,12 @@ def _shaped(shape: dict[str, Any], says: str, **options: Any) -> serializers.Fie
 
 
 class EnvelopesSerializer(common_serializers.LabelledSerializer):
-    """One of these in each request."""
+    """Exactly one of these envelopes in each request."""
 
     def get_fields(self) -> dict[str, Any]:
         fields = super().get_fields()
         for name, known in ENVELOPES.items():
-            object_ = {"type": "object", "properties": {one: {} for one in known}, "additionalProperties": False}
+            object_ = {"type": "object", "properties": {field: {} for field in known}, "additionalProperties": False}
             fields[name] = _shaped(object_, f"{', '.join(known)}.", required=False)
         return fields
 
@@ -59,11 +59,11 @@ class IpcView(RestView):
     @extend_schema(
         operation_id="ipc",
         request=EnvelopesSerializer,
-        responses=_shaped({"type": "object"}, "As the call it stands for answers."),
+        responses=_shaped({"type": "object"}, "The answer of the call that the envelope names."),
         parameters=common_serializers.WRITE_HEADERS,
     )
     def post(self, request: Request) -> HttpResponse:
-        """One request of agentd's memory or blackboard in its JSON envelope."""
+        """Run one request of agentd's memory or blackboard, in its JSON envelope."""
         body = parsers.body(request, (*ENVELOPES, "reason", "idempotency_key"))
         name, given = _opened(body)
         caller = principal(request, body)
@@ -71,13 +71,13 @@ class IpcView(RestView):
 
 
 def _opened(body: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The one envelope of a request and its fields, each of them known and none missing."""
+    """Name and fields of the request's envelope; unknown and missing fields are refused."""
     names = [name for name in body if name in ENVELOPES]
     if len(names) != 1:
         raise Invalid(f"Send one envelope: {', '.join(ENVELOPES)}.", field="body")
     name, given = names[0], body[names[0]]
     if not isinstance(given, dict):
-        raise Invalid(f"{name} is an object with {', '.join(ENVELOPES[name])}.", field=name)
+        raise Invalid(f"{name} must be an object with {', '.join(ENVELOPES[name])}.", field=name)
     for field in given:
         if field not in ENVELOPES[name]:
             raise Invalid(f"{name} has no field {field[:64]!r}. It takes: {', '.join(ENVELOPES[name])}.", field=name)
@@ -98,7 +98,7 @@ def _answer(caller: Principal, name: str, given: dict[str, Any], options: dict[s
     if name.endswith("Delete"):
         deleted: dict[str, Any] = verbs.delete_key(caller, place=where, key=given["key"], **options)
         return deleted
-    expected = {ours: given[theirs] for ours, theirs in _EXPECTED if theirs in given}
+    expected = {field: given[agentd_field] for field, agentd_field in _EXPECTED if agentd_field in given}
     written: dict[str, Any] = verbs.set_key(
         caller,
         place=where,
@@ -123,7 +123,7 @@ def _place(caller: Principal, name: str, given: dict[str, Any]) -> str:
     if name.startswith("Memory"):
         return f"agents/{agent}" if isinstance(agent, str) else "agents/"
     if agent is not None and agent != caller.name:
-        raise Invalid(f"agent_id is the caller itself, {caller.name!r}, or left out.", field="agent_id")
+        raise Invalid(f"agent_id must be {caller.name!r}, the caller itself, or be left out.", field="agent_id")
     return f"boards/{MAIN}"
 
 

@@ -1,4 +1,4 @@
-"""A grain's life over REST: put aside, brought back, kept away, marked for deletion. No call purges anything."""
+"""REST calls that change a grain's status: archive, restore, quarantine, release, delete, undelete. None purges."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memory.grains.lifecycle import verbs
 
 
 def _view(name: str, verb: Verb) -> Any:
-    """A call that takes a grain from one status to another."""
+    """The view of one such call."""
 
     def post(self: RestView, request: Request, grain: str) -> HttpResponse:
         value = parsers.optional_body(request, ("reason", "idempotency_key"))
@@ -27,7 +27,7 @@ def _view(name: str, verb: Verb) -> Any:
     described = extend_schema(
         operation_id=f"{name}_grain",
         request=common_serializers.LabelledSerializer,
-        responses=grain_serializers.MovedSerializer,
+        responses=grain_serializers.StatusChangedSerializer,
         parameters=[grain_serializers.GRAIN_ID, *common_serializers.WRITE_HEADERS],
     )(post)
     return type(name.capitalize(), (RestView,), {"post": described}).as_view()  # type: ignore[attr-defined]

@@ -1,7 +1,8 @@
-"""REST without a token, off by default: a program of this machine acts as the agent that REST_OPEN_TO_LOOPBACK names.
+"""REST without a token for programs of this machine, off by default: they act as the agent of REST_OPEN_TO_LOOPBACK.
 
-Programs of flux-memory call its REST interface so. Whoever can open a socket on this machine can use it, so the agent
-must not be privileged, claims at most `ai_stated`, and nothing that a browser or a proxy sends is let through.
+Programs written for flux-memory send no token. Whoever can open a socket on this machine can use this, so the agent
+must not be privileged, does what a sandboxed agent may and stores, claims at most `ai_stated`, and requests of browsers
+and proxies are refused.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 from django.conf import settings
 from rest_framework.request import Request
 
-from accounts import local_agent, origins
+from accounts import local_agent, origins, trust
 from accounts.models import Agent
 from accounts.principals import Principal
 from fluxcore import config
@@ -25,7 +26,7 @@ _PROXY = ("HTTP_FORWARDED", "HTTP_X_FORWARDED_", "HTTP_X_REAL_IP", "HTTP_VIA")
 
 
 def loopback_agent(request: Request) -> Principal | None:
-    """Who a caller without a token is: the agent of the key, or nobody where the key is not set or does not apply."""
+    """The agent of a request without a token; None if the key is not set or does not apply to the request."""
     named = config.current().REST_OPEN_TO_LOOPBACK
     if not named:
         return None
@@ -33,17 +34,17 @@ def loopback_agent(request: Request) -> Principal | None:
     if why_not:
         request._request.loopback_problem = why_not  # type: ignore[attr-defined]
         return None
-    return local_agent.find_local_agent(*_agent_of(named), MAX_ORIGIN)
+    return local_agent.find_local_agent(*_agent_of(named), MAX_ORIGIN, within=trust.WITHOUT_TOKEN)
 
 
 def _agent_of(named: str) -> tuple[str, str]:
-    """`agent`, or `space/agent`."""
+    """Space and name of the agent, from `agent` or `space/agent`."""
     space, _, name = named.rpartition("/")
     return space or FIRST_SPACE, name
 
 
 def setting_problem(named: str) -> str:
-    """Why the key cannot be used in this instance as it is set up; empty where it can."""
+    """Why the key has no effect in this instance; empty if it has."""
     if settings.HTTPS:
         return "FLUX_HTTPS is on"
     if not _is_loopback(config.current().REST_HOST):
@@ -84,7 +85,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def lower_claim(caller: Principal, item: Any) -> str | None:
-    """Lower a claim above the maximum for a caller without a token; what it had claimed, or None."""
+    """Lower the claimed provenance of a caller without a token to its maximum. Returns the claim if it was lowered."""
     if caller.token is not None or caller.kind != "agent" or not isinstance(item, dict):
         return None
     claimed = item.get("provenance")
@@ -97,12 +98,12 @@ def lower_claim(caller: Principal, item: Any) -> str | None:
 
 
 def with_lowered_claim(answer: dict[str, Any], claimed: str | None) -> dict[str, Any]:
-    """The answer to a store, saying which claim was lowered."""
+    """The answer to a store, with the claim that was lowered."""
     return {**answer, "provenance_claimed": claimed} if claimed is not None else answer
 
 
 def loopback_warnings() -> list[str]:
-    """What operators are told while the key is set."""
+    """Warnings for operators while the key is set."""
     named = config.current().REST_OPEN_TO_LOOPBACK
     if not named:
         return []

@@ -1,4 +1,4 @@
-"""An agent's own affairs: what it is and holds, and asking a person for more."""
+"""REST calls about the calling agent: its identity, capabilities and grant requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memory.api.views import RestView, json_answer, principal, write_options
 class MeView(RestView):
     @extend_schema(operation_id="me", responses=common_serializers.MeSerializer)
     def get(self, request: Request) -> HttpResponse:
-        """Who this token is, how far it is trusted, and what it holds at this moment."""
+        """The token's agent, its trust level, maximum provenance and present capabilities."""
         parsers.query(request, ())
         return json_answer(me.me(principal(request)))
 
@@ -26,7 +26,7 @@ class GrantRequestsView(RestView):
         parameters=common_serializers.REQUEST_PARAMETERS,
     )
     def get(self, request: Request) -> HttpResponse:
-        """What this agent asked for, newest first, with the answers."""
+        """List this agent's grant requests and their answers, newest first."""
         value = parsers.query(request, ("state", "limit"))
         return json_answer(
             grants.own_requests(
@@ -43,7 +43,7 @@ class GrantRequestsView(RestView):
         parameters=common_serializers.WRITE_HEADERS,
     )
     def post(self, request: Request) -> HttpResponse:
-        """Ask a person for a capability. What waits already is answered as it stands."""
+        """Ask a person for a capability. An open request for it is returned unchanged."""
         value = parsers.body(request, ("capability", "reason", "idempotency_key"))
         return json_answer(
             grants.request(

@@ -1,4 +1,4 @@
-"""The frame around every REST request: request id, Host and Origin, header limits, log line, numbers."""
+"""Middleware of every REST request: request id, checks of Host and Origin, header limits, log line, metrics."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from django.core.exceptions import DisallowedHost, MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse
 
 from fluxcore import metrics
+from fluxcore.body_file import IN_REQUEST
 from fluxcore.errors import BadHost, BadOrigin, FluxError, HeadersTooLarge
-from fluxcore.spooled import IN_REQUEST
 from fluxsite.logs import TOKEN, request_id
 from memory.api.errors import as_flux_error, error_response
 
 log = logging.getLogger("memory.api.access")
 
-REFUSAL = "flux.refusal"  # in a request's environment: why the server that took it refuses it
+REFUSAL = "flux.refusal"  # key in a request's environment: the error with which the server refuses it
 MAX_HEADERS = 100
 MAX_HEADER_BYTES = 16 * 1024
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -29,7 +29,7 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 
 class RestMiddleware:
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        if settings.DOOR == "people":
+        if settings.SERVER_ROLE == "people":
             raise MiddlewareNotUsed
         self.get_response = get_response
 
@@ -50,13 +50,13 @@ class RestMiddleware:
             response["X-Content-Type-Options"] = "nosniff"
             response["Cache-Control"] = "no-store"
             if _has_unread_body(request):
-                # Refused before its body was read: what is still to come must not pass for the next request.
+                # Refused before its body was read: the rest of the body must not be read as the next request.
                 response["Connection"] = "close"
             if not response.streaming:
                 response["Content-Length"] = str(len(response.content))
             spent = time.perf_counter() - started
             route = request.resolver_match.route if request.resolver_match else "unknown"
-            # The route, not the path, and no invented methods: those are the caller's text.
+            # The route and not the path, and only known methods: the rest is text of the caller.
             method = request.method if request.method in _METHODS else "other"
             metrics.count_request(method, route, response.status_code, spent)
             log.info("%s %s %d %.1fms", method, route, response.status_code, spent * 1000)
@@ -83,7 +83,7 @@ def _refuse_hostile(request: HttpRequest) -> None:
         host = request.get_host()
     except DisallowedHost:
         raise BadHost from None
-    # Only the door's own documentation page may call it from a browser. The Host has passed
+    # In a browser only the server's own documentation page may call it. The Host has passed
     # ALLOWED_HOSTS by now, so a rebinding page fails above and any other page's origin here.
     origin = request.META.get("HTTP_ORIGIN")
     if origin is not None and origin.lower() not in (f"http://{host}".lower(), f"https://{host}".lower()):

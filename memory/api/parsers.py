@@ -1,4 +1,4 @@
-"""Bodies: bounded before they are read, strict JSON objects, nothing else."""
+"""Readers of request bodies, query strings and headers: limited in size, strict JSON, unknown fields refused."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from fluxcore.canonical_json import loads
 from fluxcore.errors import BadJSON, Invalid, LengthRequired, NotAcceptable, UnsupportedMediaType
 from fluxcore.writes import limit_messages
 
-# A header has no agreed encoding beyond ASCII, and HTTP takes the spaces off its edges.
+# Headers have no agreed encoding beyond ASCII, and HTTP strips spaces at both ends.
 HEADER = r"^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$"
 _HEADER = re.compile(HEADER)
 
 
 class StrictJSON(BaseParser):
-    """What DRF sees for the schema; hot views read through `body` below."""
+    """DRF's parser, for the schema; views read bodies with `body` below."""
 
     media_type = "application/json"
 
@@ -36,28 +36,28 @@ class StrictJSON(BaseParser):
 
 
 class PlainText(BaseRenderer):
-    """Says which kind of answer an address has; the view writes the bytes."""
+    """DRF's renderer of a plain text address, for the schema; the view writes the bytes."""
 
     media_type = "text/plain"
     format = "txt"
 
 
 class EventStream(BaseRenderer):
-    """Of an address that also speaks in server-sent events."""
+    """Renderer of an address that also answers with server-sent events."""
 
     media_type = "text/event-stream"
     format = "events"
 
 
 class AnyText(BaseRenderer):
-    """For an address whose answers are of several kinds, by a parameter and not by Accept."""
+    """Renderer of an address whose media type depends on a parameter and not on Accept."""
 
     media_type = "*/*"
     format = "any"
 
 
 class JSONOnly(BaseContentNegotiation):
-    """Each address has one kind of answer, and refusals are JSON; an Accept header that rules it out is told so."""
+    """Content negotiation: an address has one media type, errors are JSON; an Accept that excludes it is refused."""
 
     def select_parser(self, request: Request, parsers: Any) -> Any:
         return parsers[0]
@@ -76,9 +76,9 @@ class JSONOnly(BaseContentNegotiation):
 def body(
     request: Request, fields: tuple[str, ...], asked: tuple[str, ...] = (), *, repeated: Collection[str] = ()
 ) -> dict[str, Any]:
-    """The request's JSON object with only the fields a call knows; labels are taken off, the rest refused.
+    """The request's JSON object with the fields of a call; labels are removed, unknown fields refused.
 
-    `asked` are parameters its address may carry besides.
+    `asked` are query parameters that the address also takes.
     """
     meta = request.META
     if meta.get("QUERY_STRING"):
@@ -110,7 +110,7 @@ def body(
 def optional_body(
     request: Request, fields: tuple[str, ...], asked: tuple[str, ...] = (), *, repeated: Collection[str] = ()
 ) -> dict[str, Any]:
-    """For calls whose address says it all: a request without any body is one with an empty object."""
+    """Like `body`, but a request without a body counts as one with an empty object."""
     meta = request.META
     if (
         not meta.get("CONTENT_TYPE")
@@ -132,13 +132,13 @@ def text(value: dict[str, Any], name: str) -> str | None:
     """An optional text field."""
     found = value.get(name)
     if found is not None and (not isinstance(found, str) or "\0" in found):
-        # PostgreSQL cannot hold a NUL and SQLite would cut the text there: the same verdict on both.
+        # PostgreSQL cannot store a NUL and SQLite would cut the text there, so both refuse it.
         raise Invalid(f"{name} must be a text without NUL.", field=name)
     return found
 
 
 def label(request: Request, value: dict[str, Any]) -> str:
-    """What the caller calls itself: the header, else the body fields. All of them are checked."""
+    """The caller's label, from the header, else from the body fields. All of them are checked."""
     given: dict[str, str] = {}
     for name in LABELS:
         if name in value:
@@ -147,15 +147,15 @@ def label(request: Request, value: dict[str, Any]) -> str:
                 given[name] = check_label(name, found)
     header = request.META.get("HTTP_X_CALLER_ID")
     if header is not None:
-        # The server hands out a value beyond ASCII as an empty one; such names belong into the body.
+        # The server passes a value beyond ASCII on as an empty one. Such names can be sent in the body.
         if len(header) > LABELS["caller_id"] or not _HEADER.fullmatch(header):
-            raise Invalid("X-Caller-Id has 1 to 128 printable ASCII characters.", field="X-Caller-Id")
+            raise Invalid("X-Caller-Id must have 1 to 128 printable ASCII characters.", field="X-Caller-Id")
         return str(header)
     return given.get("caller_id") or ":".join(given[name] for name in ("client", "role") if name in given)
 
 
 def query(request: Request, fields: tuple[str, ...], *, repeated: Collection[str] = ()) -> dict[str, str]:
-    """The query string as single values of known names; those of `repeated` may come more than once (`all_of`)."""
+    """Parameters of the query string: each known, each at most once unless in `repeated` (`all_of` has its values)."""
     found: dict[str, str] = {}
     for name, values in request._request.GET.lists():
         if name not in fields:
@@ -176,7 +176,7 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 def identifier(value: str) -> uuid.UUID | None:
-    """An id as this server writes it; Python alone would also take braces, URNs and underscores."""
+    """The UUID in the form this server writes; None for any other form (Python also reads braces and URNs)."""
     return uuid.UUID(value) if _UUID.fullmatch(value) else None
 
 

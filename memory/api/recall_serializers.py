@@ -1,4 +1,4 @@
-"""What recall takes and gives, for the OpenAPI document. The view checks by hand; these only describe."""
+"""Serializers for recall and traces: they describe calls in the OpenAPI document; the view checks by hand."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ TRACE_ID = OpenApiParameter("trace", OpenApiTypes.UUID, OpenApiParameter.PATH)
 
 
 def _optional(says: str, **shape: Any) -> serializers.Field[Any, Any, Any, Any]:
-    """A value that may be left out or null, described by the very rules the code checks."""
+    """A field that may be left out or null, with the limits that the code checks."""
     kind = shape.pop("type")
 
     @extend_schema_field({"type": kind, **shape})
-    class Value(serializers.Field[Any, Any, Any, Any]):
+    class OptionalValue(serializers.Field[Any, Any, Any, Any]):
         pass
 
-    return Value(required=False, allow_null=True, help_text=says)
+    return OptionalValue(required=False, allow_null=True, help_text=says)
 
 
 def _moment(says: str) -> serializers.Field[Any, Any, Any, Any]:
@@ -40,36 +40,40 @@ def _names(says: str, longest: int) -> serializers.Field[Any, Any, Any, Any]:
 
 
 class RetrieveSerializer(serializers.Serializer[None]):
-    query = serializers.RegexField(common_serializers.NOT_BLANK, help_text="The question, in any words.")
-    k = _optional("How many grains at most. Default 5.", type="integer", minimum=1, maximum=recall_request.MAX_K)
-    min_score = _optional("Nothing below this score.", type="number", minimum=0, maximum=1)
-    as_of = _moment("Answer from what was valid then. Default: now.")
-    tags = _names("Only grains that carry all of these.", grain_input.MAX_TAG)
+    query = serializers.RegexField(common_serializers.NOT_BLANK, help_text="The question, in natural language.")
+    k = _optional("Maximum number of grains. Default 5.", type="integer", minimum=1, maximum=recall_request.MAX_K)
+    min_score = _optional("Leave out grains with a lower score.", type="number", minimum=0, maximum=1)
+    as_of = _moment("Recall what was valid at this time. Default: now.")
+    tags = _names("Only grains with all of these tags.", grain_input.MAX_TAG)
     sessions = _names("Only grains of these sessions.", grain_input.MAX_NAME)
-    since = _moment("Only what was said from then on.")
-    until = _moment("Only what was said before then.")
-    origin_floor = _optional("Nothing of less authority.", type="string", enum=list(AUTHORITY))
+    since = _moment("Only grains from this time on.")
+    until = _moment("Only grains from before this time.")
+    origin_floor = _optional(
+        "Lowest provenance: leave out grains of less authority.", type="string", enum=list(AUTHORITY)
+    )
     statuses = _optional(
-        "Only these. Default: active, then dormant and archived where there is room.",
+        "Only grains with these statuses. Default: active first, then dormant and archived up to k.",
         type="array",
         items={"type": "string", "enum": GrainModel.Status.values},
     )
-    explain = _optional("Say why with the answer.", type="boolean")
+    explain = _optional("Include an explanation in the answer.", type="boolean")
     caller_id = _optional(
-        "A label, no identity.", type="string", maxLength=parsers.LABELS["caller_id"], pattern=parsers.LABEL
+        "A label; it grants no rights.", type="string", maxLength=parsers.LABELS["caller_id"], pattern=parsers.LABEL
     )
     client = _optional(
-        "A label, no identity.", type="string", maxLength=parsers.LABELS["client"], pattern=parsers.LABEL
+        "A label; it grants no rights.", type="string", maxLength=parsers.LABELS["client"], pattern=parsers.LABEL
     )
-    role = _optional("A label, no identity.", type="string", maxLength=parsers.LABELS["role"], pattern=parsers.LABEL)
+    role = _optional(
+        "A label; it grants no rights.", type="string", maxLength=parsers.LABELS["role"], pattern=parsers.LABEL
+    )
 
 
-class ParticularsSerializer(serializers.Serializer[None]):
+class GrainFieldsSerializer(serializers.Serializer[None]):
     id = serializers.UUIDField()
     content = serializers.CharField()
     provenance = serializers.ChoiceField(choices=common_serializers.ORIGINS)
-    decay_class = serializers.ChoiceField(choices=[one.name.lower() for one in DecayClass])
-    confidence = serializers.FloatField(help_text="How far this grain is believed.")
+    decay_class = serializers.ChoiceField(choices=[decay_class.name.lower() for decay_class in DecayClass])
+    confidence = serializers.FloatField(help_text="Confidence in this memory, 0 to 1.")
     origin = serializers.ChoiceField(choices=common_serializers.ORIGINS)
     authority = serializers.ChoiceField(choices=common_serializers.ORIGINS)
     status = serializers.ChoiceField(choices=GrainModel.Status.choices)
@@ -83,33 +87,34 @@ class ParticularsSerializer(serializers.Serializer[None]):
     recorded_at = serializers.DateTimeField()
 
 
-class HitSerializer(ParticularsSerializer):
-    score = serializers.FloatField(help_text="0 to 1, comparable within one answer.")
+class RecallResultSerializer(GrainFieldsSerializer):
+    score = serializers.FloatField(help_text="Relevance, 0 to 1; comparable only within one answer.")
     source = serializers.ChoiceField(choices=_SOURCES)  # type: ignore[assignment]  # DRF has an attribute of that name
-    writers = serializers.IntegerField(help_text="Distinct writers of this text.")
-    said = serializers.IntegerField(help_text="How often it was said in all.")
-    same = serializers.ListField(child=serializers.UUIDField(), help_text="Other grains of equal text.")
+    writers = serializers.IntegerField(help_text="How many writers stored this text.")
+    said = serializers.IntegerField(help_text="How often this text was stored.")
+    same = serializers.ListField(child=serializers.UUIDField(), help_text="Other grains with the same text.")
 
 
-class BesideSerializer(ParticularsSerializer):
+class NeighbourSerializer(GrainFieldsSerializer):
     cluster = serializers.CharField(
-        allow_null=True, help_text="Name of the cluster it is typical of. Null: links lead to it, or it came next."
+        allow_null=True,
+        help_text="Name of the cluster it belongs to. Null: it is linked to a result, or follows one in its session.",
     )
 
 
-class PartSerializer(serializers.Serializer[None]):
+class ScorePartSerializer(serializers.Serializer[None]):
     name = serializers.CharField()
     called = serializers.CharField()
     part = serializers.FloatField()
 
 
-class WordSerializer(serializers.Serializer[None]):
-    term = serializers.CharField(help_text="The stem it was found by.")
-    word = serializers.CharField(help_text="As it stands in the question.")
+class MatchedTermSerializer(serializers.Serializer[None]):
+    term = serializers.CharField(help_text="The stem that matched.")
+    word = serializers.CharField(help_text="The word in the question.")
     part = serializers.FloatField()
 
 
-class StepSerializer(serializers.Serializer[None]):
+class PathStepSerializer(serializers.Serializer[None]):
     conduit = serializers.IntegerField()
     from_entry = serializers.CharField(required=False)
     from_grain = serializers.UUIDField(required=False)
@@ -120,15 +125,15 @@ class StepSerializer(serializers.Serializer[None]):
     hop = serializers.IntegerField()
 
 
-class WhySerializer(serializers.Serializer[None]):
+class GrainExplanationSerializer(serializers.Serializer[None]):
     place = serializers.IntegerField()
     grain_id = serializers.UUIDField()
     score = serializers.FloatField()
     source = serializers.ChoiceField(choices=_SOURCES)  # type: ignore[assignment]  # DRF has an attribute of that name
     says = serializers.CharField()
-    parts = PartSerializer(many=True)
-    words = WordSerializer(many=True)
-    path = StepSerializer(many=True)
+    parts = ScorePartSerializer(many=True)
+    words = MatchedTermSerializer(many=True)
+    path = PathStepSerializer(many=True)
     same = serializers.IntegerField()
 
 
@@ -143,32 +148,34 @@ class ExplanationSerializer(serializers.Serializer[None]):
     offered = OfferedSerializer(many=True)
     weights = serializers.DictField()
     caps = serializers.ListField(child=serializers.CharField())
-    grains = WhySerializer(many=True)
+    grains = GrainExplanationSerializer(many=True)
 
 
 class FeedbackDueSerializer(serializers.Serializer[None]):
-    trace_ids = serializers.ListField(child=serializers.UUIDField(), help_text="Your newest answers without a vote.")
+    trace_ids = serializers.ListField(child=serializers.UUIDField(), help_text="Your newest recalls without feedback.")
     more = serializers.BooleanField()
 
 
 def _missing() -> serializers.IntegerField:
-    return serializers.IntegerField(allow_null=True, help_text="Grains without a vector yet; null while cold.")
+    return serializers.IntegerField(
+        allow_null=True, help_text="Grains without a vector; null while the index is not loaded."
+    )
 
 
 def _truncated() -> serializers.BooleanField:
     return serializers.BooleanField(
-        help_text=f"Only the first {recall_request.QUERY_BYTES} bytes of the query were used."
+        help_text=f"True: only the first {recall_request.QUERY_BYTES} bytes of the query were used."
     )
 
 
 class RetrievedSerializer(serializers.Serializer[None]):
-    grains = HitSerializer(many=True)
+    grains = RecallResultSerializer(many=True)
     trace_id = serializers.UUIDField()
-    confidence = serializers.FloatField(help_text="The chance that a right grain is among the first five.")
+    confidence = serializers.FloatField(help_text="Probability that a right grain is among the first five.")
     hop_count = serializers.IntegerField()
     features = serializers.ListField(child=serializers.CharField())
     fallback_triggered = serializers.BooleanField()
-    expansion_candidates = BesideSerializer(many=True)
+    expansion_candidates = NeighbourSerializer(many=True)
     rung = serializers.ChoiceField(choices=list(explain.RUNG_SENTENCES))
     vectors_missing = _missing()
     query_truncated = _truncated()
@@ -191,5 +198,7 @@ class TraceSerializer(ExplanationSerializer):
     rung = serializers.ChoiceField(choices=list(explain.RUNG_SENTENCES))
     vectors_missing = _missing()
     query_truncated = _truncated()
-    reduced = serializers.BooleanField(help_text="Only ids and scores were kept, to save room.")
-    texts = serializers.DictField(child=serializers.CharField(), help_text="By grain id, where they may be read.")
+    reduced = serializers.BooleanField(help_text="True: only ids and scores are left of this trace, to save space.")
+    texts = serializers.DictField(
+        child=serializers.CharField(), help_text="Texts by grain id, as far as the caller may read them."
+    )

@@ -1,4 +1,4 @@
-"""Asking the memory, and asking why it answered so."""
+"""REST calls for recall and for the trace that explains it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class RetrieveView(RestView):
         responses=recall_serializers.RetrievedSerializer,
     )
     def post(self, request: Request) -> HttpResponse:
-        """Recall what answers a question, best first. Every answer has a trace that explains it."""
+        """Recall grains that answer a question, best first. Each recall has a trace that explains it."""
         value = parsers.body(request, recall_request.FIELDS)
         given = {name: value[name] for name in recall_request.FIELDS if name in value}
         return json_answer(recall.recall(principal(request, value), **given))
@@ -30,7 +30,7 @@ class TraceView(RestView):
         operation_id="get_trace", responses=recall_serializers.TraceSerializer, parameters=[recall_serializers.TRACE_ID]
     )
     def get(self, request: Request, trace: str) -> HttpResponse:
-        """Why a recall answered as it did: which words, vectors and links brought each grain."""
+        """Read a trace: which words, vectors and links led to each grain of a recall."""
         parsers.query(request, ())
         found = parsers.identifier(trace)
         if found is None:

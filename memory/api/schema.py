@@ -1,4 +1,4 @@
-"""OpenAPI hooks: one path per call (the bare aliases are the same views) and the answers all calls share."""
+"""Hooks for the OpenAPI document: only versioned paths, and the responses that all calls share."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def only_versioned_paths(endpoints: list[Any], **kwargs: Any) -> list[Any]:
     return [endpoint for endpoint in endpoints if endpoint[0].startswith("/api/v1/")]
 
 
-# Refusals only a call with a body can meet.
+# Statuses that only calls with a body return.
 _OF_WRITES = {409, 411, 413, 415, 507}
 
 
 def add_common_answers(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
-    """What all calls share: how they refuse, from the one error table, and that they take no unknown field."""
+    """Add what all calls share: the error responses of the error table, and that unknown fields are refused."""
     components = result["components"]
     schemas = components.setdefault("schemas", {})
     schemas["Error"] = {
@@ -54,16 +54,18 @@ def add_common_answers(result: dict[str, Any], generator: Any, request: Any, pub
             schema["additionalProperties"] = False
             for field in schema["properties"].values():
                 if "pattern" in field:
-                    field.pop("minLength", None)  # the framework's guess; the pattern says whether empty is fine
+                    field.pop(
+                        "minLength", None
+                    )  # guessed by the framework; the pattern decides whether empty is allowed
     if "StoreBatchRequest" in schemas:  # `check` also builds the schema in processes that serve no REST
         items = schemas["StoreBatchRequest"]["properties"]["items"]
         items["maxItems"] = config.current().MAX_GRAINS_PER_CALL
-        items["description"] = "Each is stored or refused on its own; one bad item never costs the good ones."
+        items["description"] = "Each is stored or refused on its own; a refused item does not affect the others."
     return result
 
 
 def _refusals() -> dict[int, dict[str, Any]]:
-    """One answer per status, described by the most general row of the error table."""
+    """One response per status, described by the most general row of the error table."""
     content = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
     rows = sorted((row for row in table() if row.status != 500), key=lambda row: (row.status, len(row.__mro__)))
     found: dict[int, dict[str, Any]] = {}
@@ -72,12 +74,12 @@ def _refusals() -> dict[int, dict[str, Any]]:
     return found
 
 
-# In its body or query rather than in its address: a vote a trace and a grain, a graph the grain it is around.
+# Calls that name a grain or trace in the body or query: feedback, and a graph around a grain.
 _NAMES_SOMETHING = ("/api/v1/feedback", "/api/v1/graph/export")
 
 
 def _may_be_empty(path: str) -> bool:
-    """Calls whose address says it all."""
+    """Whether a call has no required field in its body."""
     return path.endswith(("/pin", "/unpin", "/close"))
 
 
@@ -86,8 +88,8 @@ def _meets(status: int, *, path: str, method: str, operation: dict[str, Any]) ->
         return method != "get"
     if status == 410:
         return path.endswith("/watch")
-    if status in (401, 429):  # refusals are limited too, so a read can meet a limit
+    if status in (401, 429):  # refused requests are limited too, so a read can exceed a limit
         return bool(operation.get("security"))
-    # A body or a parameter may name a board that is not there.
+    # A body or a parameter may name a board that does not exist.
     named = path in _NAMES_SOMETHING or path.startswith(("/api/v1/locks", "/api/v1/queues", "/api/v1/watch"))
     return status != 404 or named or "{" in path

@@ -1,9 +1,9 @@
-"""Calls whose body or answer is larger than memory should hold: bodies come as files, answers leave as files.
+"""Calls with large bodies or answers: both are kept in files and not in memory.
 
-A view of `StreamingCall` names the methods whose body it takes so. The server then checks the token, asks the view
-whether its principal may send a body and of which size (`admit`), keeps the body in a file while it comes in, and runs
-the view when it is whole. Answers are files that the server sends at the pace of the caller, whole or one range; one
-that was made for a single answer is removed afterwards (`made_file_answer`).
+A view of `StreamingCall` names the methods whose body it takes as a file. The server checks the token, asks the view
+whether its principal may send a body and of which size (`admit`), writes the body to a file while it arrives, and runs
+the view when it is complete. Answers are files that the server sends as fast as the caller reads, whole or one range of
+them; a file made for one answer is deleted afterwards (`made_file_answer`).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from django.utils.http import content_disposition_header
 from rest_framework.request import Request
 
 from accounts.principals import Principal
-from fluxcore import blobs, config, spooled
+from fluxcore import blobs, body_file, config
+from fluxcore.body_file import IN_REQUEST, SpooledBody
 from fluxcore.errors import BadRequest, NotFound, RangeNotSatisfiable, UnsupportedMediaType
-from fluxcore.spooled import IN_REQUEST, SpooledBody
 from memory.api.errors import error_response
 from memory.api.file_answers import FileAnswer, folder
 from memory.api.views import RestView, principal
@@ -34,7 +34,7 @@ Admission = Callable[[Principal], int]  # the largest body of a principal, or a 
 
 
 class StreamingCall(RestView):
-    """A call that takes the body of these methods as a file."""
+    """A view that takes the body of some methods as a file."""
 
     streamed: ClassVar[tuple[str, ...]] = ()
 
@@ -57,9 +57,9 @@ class StreamingCall(RestView):
 
 @contextmanager
 def received(request: Request, most: int) -> Iterator[SpooledBody]:
-    """The body of a streamed call. It is gone afterwards, unless the view has moved it to its own place."""
+    """The body of a streamed call, as a file that is deleted afterwards unless the view has moved it."""
     if request.META.get("HTTP_CONTENT_ENCODING", "identity").lower() != "identity":
-        raise UnsupportedMediaType("Send the bytes as they are, without a Content-Encoding.")
+        raise UnsupportedMediaType("Content-Encoding is not supported. Send the bytes without one.")
     body = request.META.get(IN_REQUEST) or _read(request, most)
     try:
         yield body
@@ -68,17 +68,17 @@ def received(request: Request, most: int) -> Iterator[SpooledBody]:
 
 
 def _read(request: Request, most: int) -> SpooledBody:
-    """Of a server that has not kept it: from the request itself."""
+    """Read the body from the request, where the server has not written it to a file."""
     length = request.META.get("CONTENT_LENGTH") or "0"
-    body = spooled.spool(iter(lambda: request._request.read(spooled.CHUNK_BYTES), b""), folder(), most)
+    body = body_file.spool(iter(lambda: request._request.read(body_file.CHUNK_BYTES), b""), folder(), most)
     if str(body.size) != length:
         body.remove()
-        raise BadRequest("The body did not arrive whole. Send a token, and a Content-Length that is true.")
+        raise BadRequest("The body is incomplete. Send a token, and the exact Content-Length.")
     return body
 
 
 class StreamedRoutes:
-    """The addresses of streamed calls, found once."""
+    """Routes of the streamed calls, collected once."""
 
     def __init__(self, patterns: Iterable[URLPattern | URLResolver]) -> None:
         self._found = list(_streamed(patterns, ()))
@@ -87,7 +87,7 @@ class StreamedRoutes:
         return bool(self._found)
 
     def admission(self, method: str, path: str) -> Admission | None:
-        """What to ask before the body of such a request is read; None if its call takes no stream."""
+        """Check to make before the body of such a request is read; None if its call takes no stream."""
         for steps, view in self._found:
             if method in view.streamed and (named := _named(steps, path[1:])) is not None:
                 return partial(view.admit, method=method, **named)
@@ -97,12 +97,12 @@ class StreamedRoutes:
 def _streamed(
     patterns: Iterable[URLPattern | URLResolver], above: tuple[Any, ...]
 ) -> Iterator[tuple[tuple[Any, ...], type[StreamingCall]]]:
-    for one in patterns:
-        steps = (*above, one.pattern)
-        if isinstance(one, URLResolver):
-            yield from _streamed(one.url_patterns, steps)
+    for entry in patterns:
+        steps = (*above, entry.pattern)
+        if isinstance(entry, URLResolver):
+            yield from _streamed(entry.url_patterns, steps)
             continue
-        view: type = getattr(one.callback, "view_class", object)
+        view: type = getattr(entry.callback, "view_class", object)
         if issubclass(view, StreamingCall):
             yield steps, view
 
@@ -133,7 +133,7 @@ def made_file_answer(path: Path, *, content_type: str = "application/octet-strea
 
 
 class Span(NamedTuple):
-    """What of a content is asked for."""
+    """The requested range of a content."""
 
     start: int
     stop: int
@@ -144,7 +144,7 @@ _RANGE = re.compile(r"bytes=(?:([0-9]{1,18})-([0-9]{1,18})?|-([0-9]{1,18}))")
 
 
 def span_of(request: Request, size: int, etag: str) -> Span | None:
-    """The range a request asks for, all of it where it asks for none we know; None where there is no such range."""
+    """The requested range; everything if the request has no range we support; None if the range is outside."""
     asked = _RANGE.fullmatch(request.META.get("HTTP_RANGE", "").replace(" ", ""))
     whole = Span(0, size)
     if asked is None or request.META.get("HTTP_IF_RANGE", etag) != etag:
@@ -154,19 +154,19 @@ def span_of(request: Request, size: int, etag: str) -> Span | None:
         return Span(max(size - int(tail), 0), size, True) if int(tail) and size else None
     stop = min(int(last) + 1, size) if last is not None else size
     if last is not None and int(last) < int(first):
-        return whole  # no range at all, says the standard
+        return whole  # RFC 9110: an invalid range is ignored
     return Span(int(first), stop, True) if int(first) < size else None
 
 
 def blob_answer(
     request: Request, store: blobs.BlobStore, sha256: str, *, content_type: str = "application/octet-stream"
 ) -> HttpResponseBase:
-    """A stored content, or the range of it that was asked for. Its ETag is its SHA-256."""
+    """The response with a stored content or the requested range of it. Its ETag is its SHA-256."""
     size = store.size(sha256)
     if size is None:
         raise NotFound
     etag = f'"{sha256}"'
-    if etag in [one.strip() for one in request.META.get("HTTP_IF_NONE_MATCH", "").split(",")]:
+    if etag in [tag.strip() for tag in request.META.get("HTTP_IF_NONE_MATCH", "").split(",")]:
         return _with_headers(HttpResponse(status=304), etag)
     span = span_of(request, size, etag)
     if span is None:
@@ -191,7 +191,7 @@ def _with_headers(response: HttpResponseBase, etag: str) -> HttpResponseBase:
 
 
 def _file(request: Request, store: blobs.BlobStore, sha256: str, span: Span) -> tuple[Path, int, bool]:
-    """A file of this machine with that span, where in it, and whether it is a copy that goes when it was sent."""
+    """A local file with that range, the offset in it, and whether it is a copy to delete after sending."""
     path = store.path(sha256)
     if path is not None:
         return path, span.start, False
@@ -199,4 +199,4 @@ def _file(request: Request, store: blobs.BlobStore, sha256: str, span: Span) -> 
         return Path(os.devnull), 0, False
     whole = span.stop - span.start == store.size(sha256)
     part = store.read(sha256) if whole else store.read(sha256, span.start, span.stop)
-    return spooled.spool(part, folder()).path, 0, True
+    return body_file.spool(part, folder()).path, 0, True

@@ -1,4 +1,4 @@
-"""Addresses of the REST door: `/api/v1/...`, the bare paths as aliases of the same views."""
+"""URLs of the REST server: `/api/v1/...`, and the bare paths as aliases of the same views."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fluxcore.errors import MethodNotAllowed  # noqa: E402
 from memory.api import calls, clusters, feedback, grains, graph, ipc, lifecycle, me, recalls, views, watch  # noqa: E402
 from memory.api.errors import error_response  # noqa: E402
 
-# Tried in this order: the hottest first.
+# Django tries them in this order: the most used first.
 CALLS = [
     ("retrieve", recalls.RetrieveView.as_view()),
     ("grains/<str:grain>", grains.GrainDetailView.as_view()),
@@ -66,7 +66,7 @@ _versioned = [
 urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include(_versioned)),
     *(path(route, view) for route, view in CALLS),
-    # The documentation page's own files and nothing else: no name in the path may begin with a dot.
+    # Only files of the documentation page: no name in the path may begin with a dot.
     re_path(r"^static/(?P<path>drf_spectacular_sidecar(?:/[\w-][\w.-]*)+)$", _static),
 ]
 

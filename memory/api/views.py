@@ -1,4 +1,4 @@
-"""The REST door's views: parse, call a verb or selector, answer bytes."""
+"""REST views: they parse the request, call a verb or selector and write the answer as JSON."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def json_answer(value: Any, status: int = 200) -> HttpResponse:
 
 
 def principal(request: Request, value: dict[str, Any] | None = None) -> Principal:
-    """Who calls, under the label it gives itself."""
+    """The caller, with the label it gives itself."""
     found = request.user
     if not isinstance(found, Principal):
-        raise TypeError("this view must not be open")
+        raise TypeError("this view must require authentication")
     return found.labelled(parsers.label(request, value or {}))
 
 
 def write_options(request: Request, value: dict[str, Any]) -> dict[str, Any]:
-    """What every write takes besides its own fields. Headers win over the body, as with the label."""
+    """Reason and idempotency key of a write. As with the label, headers take precedence over the body."""
     key = parsers.text(value, "idempotency_key")
     if key is not None:
         idempotency.check_key(key)
@@ -51,10 +51,10 @@ def write_options(request: Request, value: dict[str, Any]) -> dict[str, Any]:
 
 
 class RestView(APIView):
-    """Base of every call. No OPTIONS: no page of another origin is let in, and the schema says the rest."""
+    """Base of every REST view. It has no OPTIONS: pages of other origins are refused anyway."""
 
     http_method_names = ["get", "head", "post", "put", "patch", "delete"]
-    _caller: tuple[Any, Any] | None = None  # whose share of the threads this call holds; a view object serves one call
+    _caller: tuple[Any, Any] | None = None  # whose share of the threads this call uses; a view object serves one call
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -64,13 +64,13 @@ class RestView(APIView):
                 _threads.leave(*self._caller)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Who calls is known from here on, and so whose share of the threads the call takes."""
+        """Authenticate, then take a thread of the caller's share."""
         super().initial(request, *args, **kwargs)
         who = request.user
         if isinstance(who, Principal):
             if not _threads.take(who.space, who.actor):
                 raise Busy(
-                    "Too many requests of this agent or its space at the same time. Try again.",
+                    "Too many requests of this agent or its space at the same time. Try again in 1 s.",
                     retry_after=1,
                 )
             self._caller = (who.space, who.actor)
@@ -82,7 +82,7 @@ class RootView(RestView):
 
     @extend_schema(operation_id="root", auth=[], responses=common_serializers.RootSerializer)
     def get(self, request: Request) -> HttpResponse:
-        """What this server is and where to read on."""
+        """Name of this server, and addresses of its API, health and documentation."""
         return json_answer({"name": "Flux Memory", "api": "/api/v1/", "health": "/health", "docs": "/api/v1/docs"})
 
 
@@ -94,7 +94,7 @@ class StoreView(RestView):
         parameters=common_serializers.WRITE_HEADERS,
     )
     def post(self, request: Request) -> HttpResponse:
-        """Remember one text. The answer comes after the commit is on disk."""
+        """Store one text. It is on disk when the answer is sent."""
         value = parsers.body(request, (*grain_input.FIELDS, "reason", "idempotency_key"))
         given = {"content": None, "provenance": None} | {
             name: value[name] for name in grain_input.FIELDS if name in value
@@ -113,12 +113,14 @@ class StoreBatchView(RestView):
         parameters=common_serializers.WRITE_HEADERS,
     )
     def post(self, request: Request) -> HttpResponse:
-        """Remember up to 100 texts, each stored or refused on its own."""
+        """Store up to 100 texts, each stored or refused on its own."""
         value = parsers.body(request, ("items", "reason", "idempotency_key"))
         caller, given = principal(request, value), value.get("items")
         claimed = [loopback.lower_claim(caller, item) for item in given] if isinstance(given, list) else []
         answer = store.store_batch(caller, items=given, **write_options(request, value))
-        results = [loopback.with_lowered_claim(one, was) for one, was in zip(answer["results"], claimed, strict=True)]
+        results = [
+            loopback.with_lowered_claim(result, claim) for result, claim in zip(answer["results"], claimed, strict=True)
+        ]
         return json_answer({**answer, "results": results})
 
 
@@ -130,7 +132,7 @@ class ExtractView(RestView):
         parameters=common_serializers.WRITE_HEADERS,
     )
     def post(self, request: Request) -> HttpResponse:
-        """Remember a text or a turn as it stands; in the mode flux_extracts a local model then finds its statements."""
+        """Store a text or turn unchanged; in the mode flux_extracts a local model then extracts its statements."""
         value = parsers.body(request, (*grain_input.FIELDS, "reason", "idempotency_key"))
         given = {"content": None, "provenance": None} | {
             name: value[name] for name in grain_input.FIELDS if name in value
@@ -144,11 +146,11 @@ class ExtractView(RestView):
 class ExtractionResultsView(RestView):
     @extend_schema(
         operation_id="found",
-        responses=common_serializers.FoundSerializer,
+        responses=common_serializers.ExtractionResultSerializer,
         parameters=[common_serializers.EXTRACTED_GRAIN_ID],
     )
     def get(self, request: Request, grain: str) -> HttpResponse:
-        """What became of a text that was handed over: its statements, and the words each rests on."""
+        """State of a submitted text's extraction: its statements, and the quote behind each."""
         parsers.query(request, ())
         known = parsers.identifier(grain)
         if known is None:
@@ -162,21 +164,21 @@ class OpenApiDocumentView(RestView):
 
     @extend_schema(exclude=True)
     def get(self, request: Request) -> HttpResponse:
-        """The OpenAPI document. Open to everybody, so it is made once and not for each caller."""
+        """The OpenAPI document. It needs no token, and is made once for all callers."""
         return HttpResponse(_document(config.current().MAX_GRAINS_PER_CALL), content_type="application/json")
 
 
-# drf-spectacular changes its own classes at first use, and fails where several threads do that at once.
+# drf-spectacular changes its own classes at first use, and fails if several threads do that at once.
 _making_document = threading.Lock()
 
 
 def _document(batch_limit: int) -> bytes:
     with _making_document:
-        return _made_document(batch_limit)
+        return _build_document(batch_limit)
 
 
 @lru_cache(maxsize=4)
-def _made_document(batch_limit: int) -> bytes:
+def _build_document(batch_limit: int) -> bytes:
     return orjson.dumps(SchemaGenerator().get_schema(public=True))  # type: ignore[no-untyped-call]
 
 
@@ -189,7 +191,7 @@ class HealthView(RestView):
         responses=common_serializers.HealthSerializer,
     )
     def get(self, request: Request) -> HttpResponse:
-        """Open and minimal; a token with health.read sees more."""
+        """Health of the server, without a token; a token with health.read gets the details of its space."""
         return json_answer(instance_health.health(request.user if isinstance(request.user, Principal) else None))
 
 
@@ -199,7 +201,7 @@ class ReadyView(RestView):
 
     @extend_schema(operation_id="ready", auth=[], responses=common_serializers.ReadySerializer)
     def get(self, request: Request) -> HttpResponse:
-        """Whether this process can serve writes now; for balancers and supervisors."""
+        """Whether this process can serve writes now, for load balancers and supervisors."""
         if not instance_health.is_ready():
             raise NotReady(retry_after=1)
         return json_answer({"ready": True})
@@ -210,5 +212,5 @@ class MetricsView(RestView):
 
     @extend_schema(operation_id="metrics", responses={(200, "text/plain"): str})
     def get(self, request: Request) -> HttpResponse:
-        """Prometheus text, summed over all processes. Needs metrics.read."""
+        """Metrics as Prometheus text, summed over all processes. Needs metrics.read."""
         return HttpResponse(instance_health.metrics(principal(request)), content_type=metrics.CONTENT_TYPE)

@@ -1,29 +1,28 @@
-"""Watching over REST: a long poll, or server-sent events to who accepts them."""
+"""REST call that watches changes: a long poll, or a stream of server-sent events if Accept asks for it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 
-from accounts import tokens
 from flux.calls.answers import Watched
 from flux.calls.rules import MAX_GLOB
 from flux.calls.types import NAME
 from fluxcore.errors import FluxError, Invalid
 from memory.api import parsers
+from memory.api.authentication import BearerToken
 from memory.api.calls_schema import answer_serializer
 from memory.api.errors import as_flux_error
 from memory.api.views import RestView, json_answer, principal
 from memory.keyvalue import watch
 
 DEFAULT_WAIT = 25
-STREAM_SECONDS = 600.0  # a stream ends after this and is taken up again with Last-Event-ID
+STREAM_SECONDS = 600.0  # a stream ends after this; clients resume it with Last-Event-ID
 STREAM = "text/event-stream"
 
 
@@ -38,7 +37,7 @@ _PARAMETERS = [
         description="agents/NAME or boards/NAME.",
     ),
     OpenApiParameter("pattern", _GLOB, description="Only keys that match. Default: all."),
-    OpenApiParameter("since", _POSITION, description="A position; default: now."),
+    OpenApiParameter("since", _POSITION, description="Position to start from. Default: now."),
     OpenApiParameter("wait", _WAIT, description="Seconds to wait for a change. Default 25."),
 ]
 
@@ -48,18 +47,17 @@ class WatchView(RestView):
 
     @extend_schema(operation_id="watch", responses=answer_serializer(Watched), parameters=_PARAMETERS)
     def get(self, request: Request) -> HttpResponseBase:
-        """What changed since a position, waiting for it if nothing has. Accept text/event-stream for a stream."""
+        """Changes since a position; waits for one if there is none. Accept text/event-stream for a stream."""
         value = parsers.query(request, ("place", "pattern", "since", "wait"))
         if "place" not in value:
-            raise Invalid("Say what to watch: place=agents/NAME or place=boards/NAME.", field="place")
+            raise Invalid("place is missing. Give place=agents/NAME or place=boards/NAME.", field="place")
         principal(request)
         what = watch.watch(value["place"], value.get("pattern"))
         since = value.get("since", request.META.get("HTTP_LAST_EVENT_ID"))
-        # Asked anew each time: what a token holds may change while it waits.
-        who = partial(tokens.authenticate, request.META["HTTP_AUTHORIZATION"].partition(" ")[2].strip(" "))
+        who = BearerToken.again(request)
         if STREAM in request.META.get("HTTP_ACCEPT", ""):
-            told = watch.Stream(who, what, since, lasts=STREAM_SECONDS)
-            response = StreamingHttpResponse(_EventStreamLines(told), content_type=STREAM)
+            stream = watch.Stream(who, what, since, seconds=STREAM_SECONDS)
+            response = StreamingHttpResponse(_EventStreamLines(stream), content_type=STREAM)
             response["X-Accel-Buffering"] = "no"
             return response
         wait = parsers.whole_number(value["wait"], name="wait") if "wait" in value else DEFAULT_WAIT
@@ -68,14 +66,14 @@ class WatchView(RestView):
 
 
 class _EventStreamLines:
-    """A stream's lines. Closed by the server when the caller is gone, it lets its place go at once."""
+    """Lines of an event stream. The server closes it when the caller disconnects, which frees its slot at once."""
 
-    def __init__(self, told: watch.Stream) -> None:
-        self._told = told
+    def __init__(self, stream: watch.Stream) -> None:
+        self._stream = stream
 
     def __iter__(self) -> Iterator[bytes]:
         try:
-            for change in self._told:
+            for change in self._stream:
                 yield _line(change)
         except Exception as error:
             yield _end(as_flux_error(error))
@@ -83,7 +81,7 @@ class _EventStreamLines:
             self.close()
 
     def close(self) -> None:
-        self._told.close()
+        self._stream.close()
 
 
 def _line(change: dict[str, Any] | None) -> bytes:
@@ -94,7 +92,7 @@ def _line(change: dict[str, Any] | None) -> bytes:
 
 
 def _end(refusal: FluxError) -> bytes:
-    """Why a stream ends, in the one error shape."""
+    """Last event of a refused stream, with the error."""
     return f"event: error\ndata: {json.dumps(refusal.body(), ensure_ascii=False)}\n\n".encode()
 
 

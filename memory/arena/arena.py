@@ -248,8 +248,8 @@ class Arena:
         self._join_neighbours(int(columns["prev"][row]), int(columns["next"][row]))
         columns["prev"][row] = columns["next"][row] = NO_ROW
 
-    def _join_neighbours(self, before: int, after: int) -> None:
-        if before != NO_ROW:
-            self.index.columns["next"][before] = after
-        if after != NO_ROW:
-            self.index.columns["prev"][after] = before
+    def _join_neighbours(self, previous: int, following: int) -> None:
+        if previous != NO_ROW:
+            self.index.columns["next"][previous] = following
+        if following != NO_ROW:
+            self.index.columns["prev"][following] = previous

@@ -1,4 +1,4 @@
-"""Background work on arenas: a new base on disk when what came since has grown large."""
+"""Jobs of arenas: a new base is written to disk when the delta has grown large."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MERGE = job("arena.merge", "memory.arena.merge.merge", queue=HEAVY)
 
 
 def ask(space: int) -> None:
-    """Have the worker write a new base, once however many processes ask."""
+    """Request one job that writes a new base, however many processes request it."""
     booth.write(lambda: enqueue(MERGE, space=space, once_key=f"space:{space}"), lock=write_locks.lock_name(space))
 
 

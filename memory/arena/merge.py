@@ -7,6 +7,6 @@ from memory.arena.cache import arena_cache
 
 
 def merge(run: Run) -> None:
-    """Nothing of it is in the database, so there is nothing to apply: files appear whole or not at all."""
+    """The handler of `arena.merge`. Writes files only, so there is no change to apply to the database."""
     if run.space is not None:
         run.say(f"Generation {arena_cache().write(run.space)} written.")

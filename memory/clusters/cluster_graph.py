@@ -42,13 +42,13 @@ class ClusterGraph:
 
 
 def load_graphs(space: int, now: int, enough: int) -> tuple[ClusterGraph, ClusterGraph, int]:
-    """Grains, entries, and the number of conduits that were read. `enough` shared grains tie two entries fully."""
+    """Graphs of grains and of entries, and the number of conduits read; `enough` shared grains give full weight."""
     numbers = _read(_NUMBERS, [space, *SHOWN], 1)[:, 0].astype(np.int64)
-    between, doors = _read(_BETWEEN, [space], 6), _read(_FROM_ENTRIES, [space], 2)
+    between, entry_links = _read(_BETWEEN, [space], 6), _read(_FROM_ENTRIES, [space], 2)
     return (
         _of_grains(numbers, between, now),
-        build_entry_graph(*_shown(doors, numbers), enough),
-        len(between) + len(doors),
+        build_entry_graph(*_shown(entry_links, numbers), enough),
+        len(between) + len(entry_links),
     )
 
 
@@ -68,8 +68,8 @@ def _of_grains(numbers: Numbers, table: NDArray[np.float64], now: int) -> Cluste
     return ClusterGraph(numbers, *communities.merge_links(len(numbers), one[known], two[known], held))
 
 
-def _shown(doors: NDArray[np.float64], numbers: Numbers) -> tuple[Numbers, Numbers]:
-    entry, grain = doors[:, 0].astype(np.int64), doors[:, 1].astype(np.int64)
+def _shown(entry_links: NDArray[np.float64], numbers: Numbers) -> tuple[Numbers, Numbers]:
+    entry, grain = entry_links[:, 0].astype(np.int64), entry_links[:, 1].astype(np.int64)
     known = find_places(numbers, grain) >= 0
     return entry[known], grain[known]
 
@@ -77,7 +77,7 @@ def _shown(doors: NDArray[np.float64], numbers: Numbers) -> tuple[Numbers, Numbe
 def build_entry_graph(entry: Numbers, grain: Numbers, enough: int) -> ClusterGraph:
     """Entries that share n grains: n / √(frequency · frequency) · min(1, n / enough).
 
-    What one grain alone mentions ties nothing.
+    An entry that one grain alone mentions has no links.
     """
     numbers, place, frequency = np.unique(entry, return_inverse=True, return_counts=True)
     often = frequency[place] > 1

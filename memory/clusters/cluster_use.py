@@ -1,9 +1,9 @@
-"""Touches: through which clusters a grain came to be of use.
+"""Cluster use: the clusters through which a grain was useful.
 
-A useful vote adds one passage for each cluster that the entries on its way belong to: those its conduits begin at, and
-those its question names. Together they weigh as much as the vote is strong, so that many uses make a grain widely
-useful and one question never does. Passages are whole numbers and a touch is their sum: neither the order of votes nor
-a second try changes it, and a vote taken back leaves nothing.
+A useful vote adds one ClusterUseVote for each cluster of the entries on its path: those its conduits begin at, and
+those its question names. Their amounts add up to the strength of the vote: many uses make a grain widely useful,
+one question never does. Amounts are whole numbers and ClusterUse is their sum: neither the order of votes nor a retry
+changes it, and an undone vote leaves nothing.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from django.db.models import Exists, Max, OuterRef, Sum
 
 from fluxcore import raw_sql
 from memory.engine.text import question
-from memory.grains.models import ClusterUse, ClusterUseVote, Conduit, Effect, Entry, Member, Vote
+from memory.grains.models import ClusterUse, ClusterUseVote, Conduit, Entry, Member, Vote, VoteEffect
 from memory.learning.credit import UNIT
 
-# Votes without a passage that one clustering looks at again: they came before their entries had a cluster.
+# Votes without ClusterUseVote rows that one clustering examines again: their entries had no cluster before.
 LATE = 2_000
 _PIECE = 500
 _PASSAGE = ("space", "vote", "grain", "cluster", "amount")
@@ -36,27 +36,27 @@ Passages = dict[tuple[int, int], tuple[int, int]]
 
 
 def update_cluster_use(space: int, votes: Sequence[int]) -> None:
-    """Bring the passages of these votes, and the touches of their grains, to how the votes stand now."""
-    before: Passages = {}
+    """Update ClusterUseVote rows of these votes, and the ClusterUse of their grains."""
+    stored: Passages = {}
     numbers: dict[tuple[int, int], int] = {}
     for number, vote, cluster, grain, amount in ClusterUseVote.objects.filter(vote__in=votes).values_list(
         "id", "vote_id", "cluster_id", "grain_id", "amount"
     ):
-        before[vote, cluster], numbers[vote, cluster] = (grain, amount), number
-    after = _passages(space, votes)
-    if before == after:
+        stored[vote, cluster], numbers[vote, cluster] = (grain, amount), number
+    computed = _passages(space, votes)
+    if stored == computed:
         return
-    lost = [key for key in before if before[key] != after.get(key)]
-    new = [key for key in after if before.get(key) != after[key]]
+    lost = [key for key in stored if stored[key] != computed.get(key)]
+    new = [key for key in computed if stored.get(key) != computed[key]]
     with connection.cursor() as cursor:
         cursor.executemany(_LOST, [(numbers[key],) for key in lost])
     if new:
         raw_sql.insert(
             ClusterUseVote,
             _PASSAGE,
-            [(space, vote, after[vote, one][0], one, after[vote, one][1]) for vote, one in new],
+            [(space, vote, computed[vote, one][0], one, computed[vote, one][1]) for vote, one in new],
         )
-    recompute_use(space, {*(before[key][0] for key in lost), *(after[key][0] for key in new)})
+    recompute_use(space, {*(stored[key][0] for key in lost), *(computed[key][0] for key in new)})
 
 
 def find_late_votes(space: int) -> list[int]:
@@ -94,7 +94,7 @@ def _passages(space: int, votes: Sequence[int]) -> Passages:
 def _entries(space: int, standing: Sequence[tuple[Any, ...]]) -> dict[int, set[int]]:
     """By vote: the entries its conduits begin at, and those its question names that lead to the grain."""
     found: dict[int, set[int]] = {vote: set() for vote, *_ in standing}
-    effects = Effect.objects.filter(space=space, vote__in=list(found)).exclude(conduit__from_entry=None)
+    effects = VoteEffect.objects.filter(space=space, vote__in=list(found)).exclude(conduit__from_entry=None)
     for vote, entry in effects.values_list("vote_id", "conduit__from_entry_id"):
         found[vote].add(entry)
     named = {
@@ -104,7 +104,7 @@ def _entries(space: int, standing: Sequence[tuple[Any, ...]]) -> dict[int, set[i
     grains = {grain for vote, grain, *_ in standing if named[vote]}
     wired: dict[int, list[tuple[int, tuple[str, str]]]] = defaultdict(list)
     if grains:
-        # What a vote made has no base of its own: only what the text itself names counts here.
+        # Conduits created by votes have no base: only entries of the text itself count here.
         conduits = Conduit.objects.filter(space=space, to_grain__in=grains, from_grain=None).exclude(base=0)
         conduits = conduits.exclude(from_entry__kind=Entry.Kind.TERM)
         for grain, entry, kind, feature in conduits.values_list(
@@ -112,12 +112,12 @@ def _entries(space: int, standing: Sequence[tuple[Any, ...]]) -> dict[int, set[i
         ):
             wired[grain].append((entry, (kind, feature)))
     for vote, grain, *_ in standing:
-        found[vote] |= {entry for entry, said in wired[grain] if said in named[vote]}
+        found[vote] |= {entry for entry, name in wired[grain] if name in named[vote]}
     return found
 
 
 def move_cluster_use(space: int, moves: dict[int, list[tuple[int, float]]]) -> int:
-    """Passages of clusters that were split, merged or dissolved go where their members went; how many there were."""
+    """Move ClusterUseVote rows of split, merged or dissolved clusters to those of their members; returns how many."""
     grains: set[int] = set()
     lost: list[int] = []
     gained: dict[tuple[int, int, int], int] = defaultdict(int)
@@ -138,7 +138,7 @@ def move_cluster_use(space: int, moves: dict[int, list[tuple[int, float]]]) -> i
 
 
 def recompute_use(space: int, grains: Iterable[int]) -> None:
-    """Touches of these grains as the sum of their passages; one statement for each kind of change."""
+    """Set ClusterUse of these grains to the sum of their ClusterUseVote rows; one statement for each kind of change."""
     wanted = sorted(grains)
     for at in range(0, len(wanted), _PIECE):
         _retouch(space, wanted[at : at + _PIECE])

@@ -1,7 +1,7 @@
-"""The job `clusters.compute`: what hangs together is worked out anew, going on from how it was.
+"""The job `clusters.compute`: computes the clusters of a space, starting from the present ones.
 
-Everything is read and computed outside any transaction and written in one commit. A run that finds that another one
-was faster leaves everything as it is.
+Everything is read and computed outside any transaction and written in one commit. If another run has finished
+meanwhile, nothing is written.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from memory.clusters.recompute_due import EVENT
 from memory.grains.models import Cluster, Clustering, Entry, Member
 from memory.grains.vectors import existing_grains
 
-# How long a dissolved cluster can still be read.
+# How long a dissolved cluster can be read.
 DISSOLVED_KEPT = timedelta(days=30)
 _PIECE = 500
 _CLUSTER = ("uuid", "space", "layer", "name", "terms", "size", "made_at", "changed_at")
@@ -41,8 +41,8 @@ def cluster(run: Run) -> Apply | None:
     change = prepare_clusters(run.space, "worker")
 
     def apply() -> None:
-        told = change()
-        run.say("Another run finished first: nothing was changed." if told is None else _says(told))
+        changes = change()
+        run.say("Another run finished first: nothing was changed." if changes is None else _says(changes))
 
     return apply
 
@@ -67,14 +67,14 @@ def _apply(
     if _last(space) != last:
         return None
     moment = clock.now()
-    told: dict[str, Any] = {"run": last + 1}
+    changes: dict[str, Any] = {"run": last + 1}
     moved: list[tuple[int, int, float]] = []
     for one in plans:
-        numbers, made = _number(space, one, moment)
+        numbers, created = _number(space, one, moment)
         changed = _write_members(space, one, numbers)
         if one.layer == Layer.GRAINS:
             moved = changed
-        told[one.layer.name.lower()] = _write_clusters(space, one, numbers, moment, made, len(changed))
+        changes[one.layer.name.lower()] = _write_clusters(space, one, numbers, moment, created, len(changed))
     for piece in _pieces(cluster_use.find_late_votes(space)):
         cluster_use.update_cluster_use(space, piece)
     Clustering.objects.update_or_create(
@@ -90,15 +90,15 @@ def _apply(
     )
     Cluster.objects.filter(space=space, dissolved_at__lt=moment - DISSOLVED_KEPT).delete()
     packed = Changes(members=member_array(moved)).pack()
-    events.append(EVENT, space=space, actor=actor, subject="", data=told, packed=packed)
-    return told
+    events.append(EVENT, space=space, actor=actor, subject="", data=changes, packed=packed)
+    return changes
 
 
-def _says(told: dict[str, Any]) -> str:
+def _says(changes: dict[str, Any]) -> str:
     return " ".join(
         f"{layer}: {of['clusters']} clusters, {of['made']} made, {of['changed']} changed, "
         f"{of['dissolved']} dissolved, modularity {of['modularity']:.3f}."
-        for layer, of in told.items()
+        for layer, of in changes.items()
         if layer != "run"
     )
 
@@ -123,9 +123,9 @@ def _name(terms: Sequence[str]) -> str:
 
 
 def _write_members(space: int, one: ClusterPlan, numbers: dict[int, int]) -> list[tuple[int, int, float]]:
-    """Bring the rows to the plan, touching only what differs: (row, cluster or 0, weight) of what does."""
+    """Write changed members; returns (row, cluster or 0, weight) of each change."""
     wanted = {(row, numbers[label]): weight for (row, label), weight in one.members.items()}
-    there = _still_there(space, one.layer, {row for row, _ in wanted.keys() - one.held.keys()})
+    present = _still_there(space, one.layer, {row for row, _ in wanted.keys() - one.held.keys()})
     left = {key: number for key, (number, _) in one.held.items() if key not in wanted}
     free: dict[int, list[int]] = {}
     for (row, _), number in left.items():
@@ -139,7 +139,7 @@ def _write_members(space: int, one: ClusterPlan, numbers: dict[int, int]) -> lis
             if known[1] == weight:
                 continue
             moved.append((cluster, weight, known[0]))
-        elif row not in there:
+        elif row not in present:
             continue  # the grain was purged meanwhile
         elif free.get(row):
             moved.append((cluster, weight, free[row].pop()))
@@ -166,9 +166,9 @@ def _still_there(space: int, layer: Layer, numbers: set[int]) -> set[int]:
 
 
 def _write_clusters(
-    space: int, one: ClusterPlan, numbers: dict[int, int], moment: datetime, made: set[int], moved: int
+    space: int, one: ClusterPlan, numbers: dict[int, int], moment: datetime, created: set[int], moved: int
 ) -> dict[str, Any]:
-    """Names and sizes where they differ, touches where clusters were split, merged or dissolved; what is told of it."""
+    """Write changed names and sizes, move uses of split, merged or dissolved clusters; returns data of the event."""
     sizes = {numbers[label]: size for label, size in one.sizes.items()}
     terms = {numbers[label]: found for label, found in one.terms.items()}
     held = {
@@ -191,8 +191,8 @@ def _write_clusters(
     carried = cluster_use.move_cluster_use(space, moves)
     return {
         "clusters": len(terms),
-        "made": len(made),
-        "changed": len({row[-1] for row in values} - made),
+        "made": len(created),
+        "changed": len({row[-1] for row in values} - created),
         "dissolved": len(gone),
         "members_moved": moved,
         "touches_carried": carried,

@@ -41,9 +41,9 @@ def detect_shift(space: int) -> None:
         space_id=space,
         defaults={"judged": judged[0][0], "was": was, "became": became, "at": clock.now(), "remaining": recalls},
     )
-    told = {"was": round(was, 4), "became": round(became, 4), "recalls": recalls}
+    data = {"was": round(was, 4), "became": round(became, 4), "recalls": recalls}
     packed = Changes(exploring=True).pack()
-    events.append("context.shifted", space=space, actor="worker", subject="", data=told, packed=packed)
+    events.append("context.shifted", space=space, actor="worker", subject="", data=data, packed=packed)
 
 
 def _judged(space: int, most: int) -> list[tuple[int, bool]]:

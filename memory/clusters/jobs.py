@@ -1,4 +1,4 @@
-"""Background work of clusters: they are computed anew when enough has changed."""
+"""Jobs of clusters: recomputed when enough has changed."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from memory.clusters import recompute_due
 from memory.grains.spaces import in_each_space
 
 COMPUTE = job("clusters.compute", "memory.clusters.compute.cluster", queue=HEAVY, formerly=["grains.cluster"])
-LOOK_SECONDS = 3600.0  # asked about more often than it is done: `due` says whether enough has changed
+LOOK_SECONDS = 3600.0  # between two checks; `recompute_due` decides whether enough has changed
 
 
 def ask_for_clustering(space: int, *, anyway: bool = False) -> bool:
-    """Have the worker cluster a space if enough has changed since it last did, or `anyway`; whether it will."""
+    """Request clustering of a space if enough has changed, or `anyway`; returns whether it was requested."""
     if not anyway and not recompute_due.is_due(space):
         return False
     enqueue(COMPUTE, space=space, once_key=f"space:{space}")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 # A smaller share of a cluster that moves is drift: its uses are not moved.
 DRIFT = 0.05
-# A cluster that did not keep its id lives on in one that holds this share of it; without one it has dissolved.
+# Least share of a cluster that lost its id in another one to continue in it; without such a cluster it has dissolved.
 MERGED = 0.5
 
 Numbers = NDArray[np.int64]
@@ -51,7 +51,7 @@ def match(old: Numbers, new: Numbers, *, least: float, dissolved: float) -> Clus
 
 
 def _move(found: ClusterMatch, one: int, to: list[tuple[int, float]], kept: bool, dissolved: float) -> None:
-    """Split by share of members, whole where all of them went together, less where nothing of it lives on."""
+    """Factors by share of members: 1 if all moved together, less in sum if a part has dissolved."""
     to = [(two, share) for two, share in to if share >= DRIFT]
     whole = sum(share for _, share in to)
     lives = kept or any(share >= MERGED for _, share in to)

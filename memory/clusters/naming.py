@@ -13,12 +13,12 @@ WORDS = 3
 SAMPLE = 64  # most typical members whose texts are read
 _MARKS = ".,;:!?\"'()[]{}<>«»“”‘’…*_`#"  # noqa: RUF001
 _LONGEST = 40
-_PLAIN = STOP | COMMON  # says nothing of what a text is about
+_PLAIN = STOP | COMMON  # words that do not tell the topic of a text
 _ENDINGS = ("'s", "\u2019s")
 
 
 def name_clusters(members: dict[int, Sequence[str]]) -> dict[int, list[str]]:
-    """By cluster, from the texts of its most typical members.
+    """Names by cluster, from the texts of its most typical members.
 
     A term counts by the share of them that hold it · ln(1 + texts / texts with it).
     """
@@ -61,11 +61,11 @@ def _terms(text: str, written: dict[str, Counter[str]]) -> set[str]:
 
 
 def _best(scores: dict[str, float], alone: set[str], written: dict[str, Counter[str]]) -> list[str]:
-    """The first few, each as it is mostly written; two terms of one word count once. What only one says comes last."""
+    """The first few terms in their most frequent spelling, one per word; terms of a single text come last."""
     found: dict[str, str] = {}
     for term in sorted(scores, key=lambda one: (one in alone, -round(scores[one], 9), one)):
         held = written[term]
-        # Of two ways to write it the small one: the other may only have begun a sentence.
+        # Of two spellings the one in lower case: the other may only be at the beginning of a sentence.
         surface = min(held, key=lambda one: (-held[one], one != one.lower(), len(one), one))
         found.setdefault(surface.casefold(), surface)
         if len(found) == WORDS:

@@ -43,7 +43,7 @@ class ClusterPlan:
 
 
 def plan_layer(space: int, layer: Layer, graph: ClusterGraph) -> ClusterPlan:
-    """The communities of a graph, by whom they hold, what they are called, and which of the old ones they are."""
+    """Plan of one layer: communities with members and names, matched with the stored clusters."""
     settings = config.current()
     held = _held(space, layer)
     nodes, was = _main(np.array([(*key, weight) for key, (_, weight) in held.items()], np.float64).reshape(-1, 3))
@@ -102,7 +102,7 @@ def _of(every: Numbers, rows: Numbers, cluster: Numbers) -> Numbers:
 
 
 def _typical(space: int, graph: ClusterGraph, labels: NDArray[np.int32]) -> NDArray[np.float64]:
-    """(grain, label, weight): what ties it to its own cluster · (1 + ln(1 + touch)), 1 for the most typical."""
+    """(grain, label, weight): link weight within its cluster · (1 + ln(1 + use)), 1 for the most typical."""
     inside = labels[graph.one] == labels[graph.two]
     tied = np.bincount(graph.one[inside], graph.weight[inside], len(labels))
     tied += np.bincount(graph.two[inside], graph.weight[inside], len(labels))
@@ -133,7 +133,7 @@ def _shares(graph: ClusterGraph, labels: NDArray[np.int32]) -> NDArray[np.float6
 
 
 def _best(table: NDArray[np.float64], most: int) -> dict[int, list[int]]:
-    """By label its members of the highest weight, highest first."""
+    """By label, its members of the highest weight, highest first."""
     order = np.lexsort((table[:, 0], -table[:, 2], table[:, 1]))
     found: dict[int, list[int]] = {}
     for row, label in table[order, :2].astype(np.int64).tolist():
@@ -153,7 +153,7 @@ def _words(space: int, table: NDArray[np.float64]) -> dict[int, list[str]]:
 
 
 def _features(space: int, graph: ClusterGraph, table: NDArray[np.float64]) -> dict[int, list[str]]:
-    """The entries at home in a cluster that are tied most; names and words before numbers and dates."""
+    """Entries with the strongest links within a cluster; names and words before numbers and dates."""
     tied = np.bincount(graph.one, graph.weight, len(graph.numbers))
     tied += np.bincount(graph.two, graph.weight, len(graph.numbers))
     weighed = table.copy()
@@ -174,9 +174,9 @@ def _called(entries: Sequence[tuple[str, str]]) -> list[str]:
     """The first few names, without those that repeat a word of an earlier one."""
     plain = (Entry.Kind.NAME, Entry.Kind.TERM)
     found: list[str] = []
-    said: set[str] = set()
+    used_words: set[str] = set()
     for _, feature in sorted(entries, key=lambda one: one[0] not in plain):  # stable: by weight within each
-        if said.isdisjoint(feature.split()):
+        if used_words.isdisjoint(feature.split()):
             found.append(feature)
-            said.update(feature.split())
+            used_words.update(feature.split())
     return found[: naming.WORDS]

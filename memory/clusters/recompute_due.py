@@ -11,7 +11,7 @@ from memory.grains.models import Clustering, Conduit, Grain
 EVENT = "clusters.computed"
 # Statuses of grains that belong to clusters.
 SHOWN = (Grain.Status.ACTIVE, Grain.Status.DORMANT, Grain.Status.ARCHIVED)
-# Share of grains or conduits that came or went since, from which on nobody waits for the interval to end.
+# Share of added or removed grains or conduits from which on clusters are recomputed before the interval ends.
 GROWN = 0.2
 
 
@@ -28,7 +28,7 @@ def is_due(space: int) -> bool:
         return True
     if clock.now() - last.at < timedelta(days=settings.CLUSTER_RECOMPUTE_MIN_INTERVAL_DAYS):
         return False
-    # What carries a change of the graph; recalls and finished jobs, this one among them, do not.
+    # Only events with a change of the graph; recalls and finished jobs, this one included, have none.
     moved = Event.objects.filter(space=space, packed__isnull=False).exclude(kind=EVENT).order_by("-xid", "-id")
     newest = moved.values_list("at", flat=True).first()
     return newest is not None and newest > last.at

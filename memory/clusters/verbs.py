@@ -18,10 +18,10 @@ def recompute(call: RunningCall) -> Change:
     prepared = compute.prepare_clusters(space, call.principal.actor)
 
     def change() -> dict[str, Any]:
-        told = prepared()
-        if told is None:
+        changes = prepared()
+        if changes is None:
             raise Conflict("Another run finished first. Nothing was changed.")
-        call.record("clusters", run=told["run"])
-        return told
+        call.record("clusters", run=changes["run"])
+        return changes
 
     return change

@@ -1,1 +1,1 @@
-"""flux_extracts: what is handed over is kept as it stands, and a local model finds the single statements in it."""
+"""Extraction: a local model extracts single statements from texts that are stored unchanged (mode flux_extracts)."""

@@ -1,4 +1,4 @@
-"""While the model is down it is asked at most once a second, whoever asks: a row all processes share decides.
+"""Circuit breaker of the model server, shared by all processes in one row: pauses between calls after failures.
 
 After the first failure the pause is PAUSE, and each further one doubles it up to LONGEST. A success ends it.
 """
@@ -17,7 +17,7 @@ PAUSE, LONGEST = 1.0, 60.0  # seconds
 
 
 def server_name() -> str:
-    """What may be down: this model at this address. Another choice in config.yaml begins anew."""
+    """Key of the breaker: address and model. Another choice in config.yaml starts without failures."""
     settings = config.current()
     return f"{settings.LLM_BASE_URL} {settings.LLM_MODEL}"[:300]
 
@@ -31,11 +31,11 @@ def server_state() -> ModelServer:
 
 
 def take_turn() -> datetime | None:
-    """Whether a call may be made now: None, and while it is down the turn is taken; else when to come again."""
+    """Reserve a call: None if it may be made now, else the time of the next attempt."""
     server, now = server_state(), clock.now()
     if server.failures == 0 or server.next_at is None:
         return None
-    # Of all who come at once one gets it. A time far ahead is a clock that was set back since.
+    # Of several callers at once, one may call. A time far in the future means that the clock was set back since.
     due = ModelServer.objects.filter(pk=server.pk, failures__gt=0).exclude(
         next_at__gt=now, next_at__lte=now + timedelta(seconds=LONGEST)
     )

@@ -1,4 +1,4 @@
-"""Statements the model found become grains: by what they rest on, never above it, and linked to it.
+"""Derived grains: statements the model found, stored with at most the authority of their source and linked to it.
 
 A grain's authority is the lowest of its lineage: of the source, of the token that handed the source over, and of
 `ai_inferred`, since a model put it into words. Nothing the model says can change that.
@@ -17,42 +17,42 @@ from fluxcore import clock, config, events
 from fluxcore.errors import FluxError
 from memory.arena.changes import Changes, conduit_array
 from memory.extraction.model_answer import Statement
-from memory.extraction.models import Derived
+from memory.extraction.models import DerivedGrain
 from memory.grains import grain_input, linking, store
 from memory.grains.grain_input import GrainInput
 from memory.grains.models import Grain, Relation
 
 VERB = "grains.derive"
-# What somebody took out of use is not brought back because a model says it again.
+# Statuses that are not changed when the model finds the same statement again.
 HELD = (Grain.Status.QUARANTINED, Grain.Status.PENDING_DELETION)
 
 
 def lowest_origin(source: Grain, ceiling: int) -> str:
-    """A model's own word, its source's and that of the token which handed the source over: the lowest of them."""
+    """The lowest of `ai_inferred`, the origin of the source, and the ceiling of the token that submitted it."""
     return origins.lowest("ai_inferred", source.origin, source.authority, ceiling)
 
 
 def prepare_items(source: Grain, ceiling: int, found: Sequence[Statement]) -> list[tuple[GrainInput, Statement]]:
-    """Everything that can be worked out before the write. They belong to no session: the source keeps its place."""
-    said = {
+    """Validate statements before the write. They have no session: the source keeps its place there."""
+    context = {
         "speaker": source.speaker or None,
         "time": clock.rfc3339(source.said_at),
         "tags": source.tags or None,
         "valid_from": clock.rfc3339(source.valid_from),
         "valid_to": clock.rfc3339(source.valid_to),
     }
-    made = []
+    prepared = []
     for one in found:
         try:
-            item = grain_input.check_grain_input({"content": one.text, **said}, ceiling="external_source")
+            item = grain_input.check_grain_input({"content": one.text, **context}, ceiling="external_source")
         except FluxError:
-            continue  # no grain of this instance: its limit may be lower than the model's
-        made.append((replace(item, origin=lowest_origin(source, ceiling)), one))
-    return made
+            continue  # not storable: the limit of this instance may be lower than the model's
+        prepared.append((replace(item, origin=lowest_origin(source, ceiling)), one))
+    return prepared
 
 
 def store_statements(source: Grain, found: Sequence[tuple[GrainInput, Statement]], model: str) -> int:
-    """Store them inside a write, linked to their source; how many it now bears."""
+    """Store statements linked to their source, inside a write; returns the number of its derived grains."""
     space = source.space_id
     digests = [item.digest for item, _ in found]
     held = set(Grain.objects.filter(space=space, digest__in=digests, status__in=HELD).values_list("digest", flat=True))
@@ -67,10 +67,10 @@ def store_statements(source: Grain, found: Sequence[tuple[GrainInput, Statement]
     links = [
         linking.NewConduit(source.pk, Relation.CAUSED_BY, weight, grain=numbers[one]) for one in dict.fromkeys(ids)
     ]
-    made = [row for row in linking.insert_conduits(space, links, int(now.timestamp())) if row]
-    Derived.objects.bulk_create(
+    conduits = [row for row in linking.insert_conduits(space, links, int(now.timestamp())) if row]
+    DerivedGrain.objects.bulk_create(
         [
-            Derived(
+            DerivedGrain(
                 space_id=space,
                 source=source,
                 grain_id=numbers[key],
@@ -89,13 +89,13 @@ def store_statements(source: Grain, found: Sequence[tuple[GrainInput, Statement]
         actor=call.principal.actor,
         subject=str(source.uuid),
         data={"grains": len(links)},
-        packed=Changes((), conduit_array(made)).pack(),
+        packed=Changes((), conduit_array(conduits)).pack(),
     )
     return len(links)
 
 
 def _model(source: Grain, model: str) -> Principal:
-    """The model as chain and log name it. It holds nothing: it acts only where somebody handed a text over."""
+    """Principal of the model for audit chain and log. It has no capabilities: it acts only on submitted texts."""
     return Principal(
         kind="model",
         name=model[:64],

@@ -1,4 +1,4 @@
-"""Handing a text over: it is stored as it stands, in one commit with the wish that a model look at it."""
+"""Extract verbs: a text is stored unchanged, in one commit with the request that the model reads it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from memory.grains import store
 from memory.grains.grain_input import check_grain_input
 from memory.grains.models import Grain
 
-OFF = "off"  # the mode is caller_extracts: nobody will look at it
-_WAITING = Extraction.State.WAITING
+OFF = "off"  # the mode is caller_extracts: no model reads the text
+_WAITING = Extraction.ExtractionState.WAITING
 
 
 @verb("grains.extract", needs="grains.write")
 def extract(call: RunningCall, **given: Any) -> Change:
-    """Remember a text or a turn of a conversation, and have its single statements found. Takes what store takes."""
+    """Store a text or a turn of a conversation and have its statements extracted; same fields as store."""
     item = check_grain_input(given, ceiling=call.principal.ceiling)
     share = store.ticket(call, 1)
 
@@ -33,7 +33,7 @@ def extract(call: RunningCall, **given: Any) -> Change:
 
 
 def _wanted(call: RunningCall, grain: str) -> str:
-    """The row that waits for the model. What is asked for again is not done again, unless it was given up."""
+    """Row of an extraction request. A repeated request changes nothing, unless extraction was given up."""
     found = Grain.objects.only("pk", "space_id").get(uuid=grain)
     now = clock.now()
     defaults = {
@@ -44,11 +44,11 @@ def _wanted(call: RunningCall, grain: str) -> str:
         "due_at": now,
     }
     row, new = Extraction.objects.get_or_create(grain=found, defaults=defaults)
-    if row.state == Extraction.State.GIVEN_UP:
+    if row.state == Extraction.ExtractionState.GIVEN_UP:
         row.asked_by = call.principal.actor
         _afresh(row)
     if new or row.state == _WAITING:
-        # Handed over by two, the statements rest on the lower word of both.
+        # Submitted twice, statements get the lower of both ceilings.
         row.ceiling = origins.RANK[origins.lowest(row.ceiling, call.principal.ceiling)]
         row.save(update_fields=["ceiling", "asked_by"])
         jobs.ask(found.space_id)
@@ -62,13 +62,15 @@ def _afresh(row: Extraction) -> None:
 
 @verb("grains.extract_again", needs="jobs.manage")
 def retry_given_up(call: RunningCall) -> Change:
-    """Put every text of the space that was given up back into the queue."""
+    """Queue every text of the space again whose extraction was given up."""
     space = call.principal.space
     if space is None:
         raise Invalid("The space is missing.", field="space")
 
     def change() -> dict[str, Any]:
-        rows = list(Extraction.objects.filter(space=space, state=Extraction.State.GIVEN_UP).order_by("id")[:1000])
+        rows = list(
+            Extraction.objects.filter(space=space, state=Extraction.ExtractionState.GIVEN_UP).order_by("id")[:1000]
+        )
         for row in rows:
             _afresh(row)
         if rows and mode.on():

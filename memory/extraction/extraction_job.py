@@ -1,7 +1,7 @@
-"""The job `extraction.extract`: one text of a space is put to the model, and what it found becomes grains.
+"""The job `extraction.extract`: sends one text of a space to the model and stores the statements it finds.
 
-The text was safe before. What a call costs is counted, and the turn taken, in a commit of its own before the call;
-what came of it is one commit with the job's end. A model that is away, slow or talks nonsense only makes texts wait.
+The text is stored already. The cost of a call and its turn are reserved in a commit before the call; its result is
+written in one commit with the end of the job. If the model is down, slow or answers nonsense, texts only wait.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from django.db.models import Q
 
 from fluxcore import clock, config
 from fluxcore.errors import QuotaReached
-from fluxcore.work import ending
+from fluxcore.work import shutdown
 from fluxcore.work.run import Apply, Run
 from fluxcore.writes import booth, write_locks
 from memory.extraction import budget, circuit_breaker, derived_grains, jobs, mode, model_answer, ollama_client, prompt
@@ -25,19 +25,23 @@ from memory.extraction.ollama_client import BadModelAnswer, ModelCallStopped, Mo
 from memory.grains.grain_input import GrainInput
 from memory.grains.models import Grain
 
-# A model that cannot be reached makes a text wait so long: another one is tried first next time.
+# Delay of a text after the model could not be reached, so that another text is tried first next time.
 UNAVAILABLE_PAUSE = timedelta(minutes=1)
-# Answers that cannot be used make it wait longer each time, and in the end for somebody to ask again.
+# Delays of a text after unusable answers, longer each time; after the last one it is given up.
 RETRY_PAUSES = tuple(timedelta(minutes=minutes) for minutes in (1, 10, 60, 360, 1440, 1440, 1440))
-# Both of a worker's threads waiting for a model would keep everything else waiting too.
+# One call at a time: with both threads of a worker waiting for the model, no other job would run.
 _one = threading.Semaphore(1)
 _BUSY = timedelta(seconds=1)
-_WAITING, _DONE, _GIVEN_UP = Extraction.State.WAITING, Extraction.State.DONE, Extraction.State.GIVEN_UP
+_WAITING, _DONE, _GIVEN_UP = (
+    Extraction.ExtractionState.WAITING,
+    Extraction.ExtractionState.DONE,
+    Extraction.ExtractionState.GIVEN_UP,
+)
 
 
 @dataclass
 class TakenText:
-    """A text in hand, and what its calls may cost: day, most, and what the server said."""
+    """A text in progress and the cost of its calls: day, reserved tokens, and tokens the server counted."""
 
     row: Extraction
     calls: list[tuple[date, int | None]]
@@ -72,7 +76,7 @@ def extract(run: Run) -> Apply | None:
 
 
 def _take(space: int) -> TakenText | datetime | None:
-    """The next text, the model's turn and the money for it; when to come again; None: nothing can be done now."""
+    """Reserve the next text with turn and budget; else the time of the next attempt; None if there is nothing to do."""
     now, without_share = clock.now(), set[str]()
     while True:
         row = (
@@ -91,13 +95,13 @@ def _take(space: int) -> TakenText | datetime | None:
         elif budget.fits_share(space, prompt.max_call_tokens(row.grain), row.asked_by):
             break
         else:
-            without_share.add(row.asked_by)  # its texts wait for tomorrow; those of the others do not
+            without_share.add(row.asked_by)  # its texts wait until tomorrow, those of other agents do not
     later = circuit_breaker.take_turn()
     if later is not None:
         return later
     day = budget.reserve_call(space, prompt.max_call_tokens(row.grain), row.asked_by)
     if day is None:
-        return None  # the minute asks again once there is money
+        return None  # requested again each minute, once there is budget
     row.taken_until = now + timedelta(seconds=2 * config.current().LLM_TIMEOUT_SECONDS + 60)
     row.save(update_fields=["taken_until"])
     return TakenText(row, [(day, None)])
@@ -110,23 +114,23 @@ def _unfit(grain: Grain) -> str:
 
 
 def _put(run: Run, space: int, taken: TakenText) -> Apply:
-    """Ask, outside any transaction; what is to be written then."""
+    """Call the model outside any transaction; returns the write."""
     try:
         found = _asked(space, taken)
     except ModelCallStopped:
         return lambda: _let_go(taken, space)
     except ModelProblem as problem:
-        said = str(problem)
-        run.say(f"{config.current().LLM_MODEL}: {said}.")
+        message = str(problem)
+        run.say(f"{config.current().LLM_MODEL}: {message}.")
         bad = isinstance(problem, BadModelAnswer)
-        return lambda: _failed(space, taken, said, bad=bad)
+        return lambda: _failed(space, taken, message, bad=bad)
     ready = derived_grains.prepare_items(taken.grain, taken.row.ceiling, found)
     model = config.current().LLM_MODEL
     return lambda: _keep(run, space, taken, ready, model)
 
 
 def _asked(space: int, taken: TakenText) -> list[Statement]:
-    """What the model found. An answer that cannot be used is asked for once more, while the model is well."""
+    """Statements the model found. After an unusable answer one more call is made, if the model is up."""
     try:
         return _once(taken)
     except BadModelAnswer:
@@ -138,7 +142,7 @@ def _asked(space: int, taken: TakenText) -> list[Statement]:
 
 
 def _again(space: int, taken: TakenText) -> date | None:
-    """On trial after a failure there is one call to a turn, and no second at once."""
+    """Reserve a second call at once; returns its day, None after failures of the server or without budget."""
     return (
         None if circuit_breaker.server_state().failures else budget.reserve_call(space, taken.most, taken.row.asked_by)
     )
@@ -147,11 +151,11 @@ def _again(space: int, taken: TakenText) -> date | None:
 def _once(taken: TakenText) -> list[Statement]:
     settings, grain = config.current(), taken.grain
     seconds = settings.LLM_TIMEOUT_SECONDS
-    said = ollama_client.ask_model(
-        settings.LLM_BASE_URL, prompt.extraction_request(grain), seconds=seconds, stop=ending.is_ending
+    reply = ollama_client.ask_model(
+        settings.LLM_BASE_URL, prompt.extraction_request(grain), seconds=seconds, stop=shutdown.is_shutting_down
     )
-    taken.calls[-1] = taken.calls[-1][0], said.tokens
-    return model_answer.parse_answer(said.content, source=grain.text, speaker=grain.speaker)
+    taken.calls[-1] = taken.calls[-1][0], reply.tokens
+    return model_answer.parse_answer(reply.content, source=grain.text, speaker=grain.speaker)
 
 
 def _keep(run: Run, space: int, taken: TakenText, ready: list[tuple[GrainInput, Statement]], model: str) -> None:
@@ -171,17 +175,17 @@ def _keep(run: Run, space: int, taken: TakenText, ready: list[tuple[GrainInput, 
     jobs.ask(space)
 
 
-def _failed(space: int, taken: TakenText, said: str, *, bad: bool) -> None:
+def _failed(space: int, taken: TakenText, message: str, *, bad: bool) -> None:
     _settle(space, taken, failed=True)
-    circuit_breaker.record_failure(said)
+    circuit_breaker.record_failure(message)
     row = _still(taken)
     if row is not None:
         row.tries += bad
         if row.tries > len(RETRY_PAUSES):
-            _end(row, _GIVEN_UP, problem=said)
+            _end(row, _GIVEN_UP, problem=message)
         else:
             row.due_at = clock.now() + (RETRY_PAUSES[row.tries - 1] if bad else UNAVAILABLE_PAUSE)
-            row.taken_until, row.problem = None, said[:200]
+            row.taken_until, row.problem = None, message[:200]
             row.save(update_fields=["tries", "due_at", "taken_until", "problem"])
     jobs.ask(space)
 
@@ -192,14 +196,14 @@ def _let_go(taken: TakenText, space: int) -> None:
 
 
 def _settle(space: int, taken: TakenText, *, failed: bool) -> None:
-    """Of two calls the first one failed; of the last one we are told."""
+    """Settle the cost of the calls: of two, the first failed, and the reply is that of the last."""
     for place, (day, spent) in enumerate(taken.calls):
         last = place == len(taken.calls) - 1
         budget.settle_call(space, day, taken=taken.most, spent=spent, failed=failed or not last, who=taken.row.asked_by)
 
 
 def _still(taken: TakenText) -> Extraction | None:
-    """Whether the text still waits: it may have been purged, or taken by somebody else, since."""
+    """Whether the text still waits: it may have been purged or taken by another worker since."""
     found = Extraction.objects.filter(pk=taken.row.pk, state=_WAITING, taken_until=taken.row.taken_until)
     return found.select_related("grain__space").first()
 

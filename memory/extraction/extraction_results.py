@@ -1,4 +1,4 @@
-"""What became of a text that was handed over, and which words each statement rests on."""
+"""Results of extraction: statements found in a text, with the words of the source that support each."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from accounts.principals import Principal
 from accounts.verbs import selector
 from fluxcore import clock
 from memory.extraction import derived_grains
-from memory.extraction.models import Derived, Extraction
+from memory.extraction.models import DerivedGrain, Extraction
 from memory.grains.lookup import find_grain
 from memory.grains.models import Grain
 
-MOST = 100  # each way: a statement many texts bear out names the first of them
+MOST = 100  # links shown each way, the first ones
 
 
 @selector("grains.found", needs="grains.read")
 def statements_found(principal: Principal, grain: uuid.UUID) -> dict[str, Any]:
-    """The statements found in a grain, and what the grain itself rests on if it is one."""
+    """Statements found in a grain, and the sources of the grain if it is a statement itself."""
     row = find_grain(principal, str(grain))
     wanted = Extraction.objects.filter(grain=row).first()
-    inward = Derived.objects.filter(source=row).select_related("grain").order_by("begins", "id")[:MOST]
-    outward = Derived.objects.filter(grain=row).select_related("source").order_by("id")[:MOST]
+    inward = DerivedGrain.objects.filter(source=row).select_related("grain").order_by("begins", "id")[:MOST]
+    outward = DerivedGrain.objects.filter(grain=row).select_related("source").order_by("id")[:MOST]
     return {
         "grain_id": str(row.uuid),
         "extraction": wanted.state if wanted else None,
@@ -32,8 +32,8 @@ def statements_found(principal: Principal, grain: uuid.UUID) -> dict[str, Any]:
     }
 
 
-def _link(one: Derived, other: Grain, said_in: Grain) -> dict[str, Any]:
-    """The other grain, and the words between the two; a text that is held back is not quoted."""
+def _link(one: DerivedGrain, other: Grain, said_in: Grain) -> dict[str, Any]:
+    """The other grain and the supporting words; a quarantined or deleted text is not quoted."""
     return {
         "grain_id": str(other.uuid),
         "begins": one.begins,

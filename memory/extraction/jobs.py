@@ -1,4 +1,4 @@
-"""Background work of extraction: texts that wait for the model."""
+"""Jobs of extraction: texts that wait for the model."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def ask(space: int, *, due_at: datetime | None = None) -> None:
 
 
 def ask_for_what_waits() -> int:
-    """Once a minute: what waited for its next try, for the model or for tomorrow's budget."""
+    """Request jobs for texts whose next attempt is due. Called once a minute."""
     if not mode.on():
         return 0
-    waiting = Extraction.objects.filter(state=Extraction.State.WAITING, due_at__lte=clock.now())
+    waiting = Extraction.objects.filter(state=Extraction.ExtractionState.WAITING, due_at__lte=clock.now())
     poor = {one.space_id for one in budget.spent() if budget.is_spent(one)}
     found = [space for space in waiting.order_by().values_list("space", flat=True).distinct() if space not in poor]
     for space in found:

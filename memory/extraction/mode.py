@@ -1,4 +1,4 @@
-"""Whether this instance asks a model, and for what."""
+"""Mode of the model: whether this instance uses one for extraction and query expansion."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ MODE = "flux_extracts"
 
 
 def on() -> bool:
-    """Whether this instance asks a model at all."""
+    """Whether this instance uses a model at all."""
     return config.current().OPERATING_MODE == MODE
 
 
 def question_seconds() -> float:
-    """How long a question may wait for the model's words; 0: not at all."""
+    """Seconds a recall may wait for query expansion; 0 if it is switched off."""
     settings = config.current()
     return settings.LLM_QUERY_MILLISECONDS / 1000 if settings.LLM_QUERY_WORDS_ENABLED and on() else 0.0
 

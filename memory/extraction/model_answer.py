@@ -1,4 +1,4 @@
-"""The model's answer, taken at its word in nothing: an exact shape, and each statement grounded in what was said."""
+"""Validation of the model's answer: exact JSON shape, and each statement supported by words of the source."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from memory.extraction.ollama_client import BadModelAnswer
 from memory.extraction.prompt import MAX_GRAINS, MAX_QUOTE, MAX_TEXT
 from memory.grains import texts
 
-# Of a statement's terms so many must stand in what was said or name who said it: the rest may be grammar.
+# Least share of a statement's terms that occur in the source or in its speaker's name; the rest may be grammar.
 GROUNDED = 0.5
 
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement and the characters of the source it rests on."""
+    """One statement and the characters of the source that support it."""
 
     text: str
     begins: int
@@ -27,7 +27,7 @@ class Statement:
 
 
 def parse_answer(content: str, *, source: str, speaker: str) -> list[Statement]:
-    """The statements, without those nothing in the source bears out; or BadAnswer."""
+    """Parse the statements, without unsupported ones; raises BadModelAnswer."""
     try:
         found = loads(content.encode("utf-8", "surrogatepass"))
     except FluxError:
@@ -59,7 +59,7 @@ def _checked(one: Any) -> tuple[str, str]:
 
 
 def _span(source: str, quote: str) -> tuple[int, int] | None:
-    """Where the quoted words stand, whatever their white space and capitals."""
+    """Span of the quoted words in the source, ignoring white space and case."""
     found = re.search(r"\s+".join(map(re.escape, quote.split())), source, re.IGNORECASE)
     return found.span() if found else None
 

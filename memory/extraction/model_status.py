@@ -1,4 +1,4 @@
-"""How the model is and what it has cost today, for flux_status, /health and the pages."""
+"""Status of the model and its use today, for flux_status, /health and pages."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _HERE = ("localhost", "127.0.0.1", "::1")
 
 
 def overview(space: int | None = None) -> dict[str, Any]:
-    """Of one space, or of all together."""
+    """Status and use of one space, or of all together."""
     settings = config.current()
     if not mode.on():
         return {"state": "off", "mode": settings.OPERATING_MODE}
     server, wrong = circuit_breaker.server_state(), ollama_client.url_problem(settings.LLM_BASE_URL)
     down = bool(server.failures) or wrong is not None
-    counts = Extraction.objects.exclude(state=Extraction.State.DONE)
+    counts = Extraction.objects.exclude(state=Extraction.ExtractionState.DONE)
     counts = counts if space is None else counts.filter(space=space)
     left = dict(counts.order_by().values_list("state").annotate(Count("pk")))
     days = budget.spent(space)
@@ -36,8 +36,8 @@ def overview(space: int | None = None) -> dict[str, Any]:
         "down_since": clock.rfc3339(server.down_since),
         "next_try_at": clock.rfc3339(server.next_at),
         "well_at": clock.rfc3339(server.well_at),
-        "waiting": left.get(Extraction.State.WAITING.value, 0),
-        "given_up": left.get(Extraction.State.GIVEN_UP.value, 0),
+        "waiting": left.get(Extraction.ExtractionState.WAITING.value, 0),
+        "given_up": left.get(Extraction.ExtractionState.GIVEN_UP.value, 0),
         "today": {
             "calls": sum(one.calls for one in days),
             "failed": sum(one.failed for one in days),
@@ -49,29 +49,29 @@ def overview(space: int | None = None) -> dict[str, Any]:
 
 
 def warnings() -> list[str]:
-    """What an operator should look at, each with the next step."""
+    """Warnings for operators, each with the next step."""
     found = overview()
     if found["state"] == "off":
         return []
-    said = []
+    sentences = []
     if found["state"] == "down":
-        said.append(f"the model does not answer: {found['problem']}; texts stay queued")
+        sentences.append(f"the model does not answer: {found['problem']}; texts stay queued")
     if found["given_up"]:
-        said.append(
+        sentences.append(
             f"{found['given_up']} text(s) could not be processed by the model. "
             f"To try again: {typed_command('flux_extract --again')}"
         )
     if found["spaces_without_budget"]:
-        said.append(
+        sentences.append(
             f"{found['spaces_without_budget']} space(s) have used up today's model budget "
             "(LLM_CALLS_PER_DAY, LLM_TOKENS_PER_DAY)"
         )
     without = [one.who.partition(":")[2] for one in budget.spent_by_agents() if budget.share_is_spent(one)]
     if without:
-        said.append(
+        sentences.append(
             f"{len(without)} agent(s) have used up their share of today's model budget, for example {without[0]} "
             "(LLM_AGENT_SHARE)"
         )
     if found["server"] not in (None, *_HERE):
-        said.append(f"texts are sent to another machine for extraction: LLM_BASE_URL is {found['server']}")
-    return said
+        sentences.append(f"texts are sent to another machine for extraction: LLM_BASE_URL is {found['server']}")
+    return sentences

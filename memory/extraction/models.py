@@ -1,4 +1,4 @@
-"""What waits for the model, what the model made of it, what that cost, and how the model is."""
+"""Tables of extraction: texts that wait for the model, derived grains, model use, state of the model server."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from django.db.models import Q
 
 
 class Extraction(models.Model):
-    """A grain whose statements the model is to find. The row is its own place in the queue."""
+    """Extraction request of a grain, and its place in the queue."""
 
-    class State(models.TextChoices):
+    class ExtractionState(models.TextChoices):
         WAITING = "waiting"
         DONE = "done"
         GIVEN_UP = "given_up"
@@ -17,14 +17,14 @@ class Extraction(models.Model):
     id = models.BigAutoField(primary_key=True)
     space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
     grain = models.OneToOneField("grains.Grain", on_delete=models.PROTECT, related_name="+")
-    # Position in `origins.AUTHORITY` of the highest origin its writer's token could vouch for.
+    # Position in `origins.AUTHORITY` of the maximum provenance of its writer's token.
     ceiling = models.SmallIntegerField()
     asked_by = models.CharField(max_length=160, default="", db_default="")  # whose share of the budget it takes
-    state = models.CharField(max_length=8, choices=State.choices, default=State.WAITING)
+    state = models.CharField(max_length=8, choices=ExtractionState.choices, default=ExtractionState.WAITING)
     tries = models.PositiveSmallIntegerField(default=0)
     asked_at = models.DateTimeField()
     due_at = models.DateTimeField()
-    taken_until = models.DateTimeField(null=True)  # somebody asks the model about it now
+    taken_until = models.DateTimeField(null=True)  # reserved by a worker that calls the model now
     finished_at = models.DateTimeField(null=True)
     found = models.PositiveSmallIntegerField(default=0)
     problem = models.CharField(max_length=200, default="")
@@ -39,8 +39,8 @@ class Extraction(models.Model):
         return f"{self.state} {self.grain_id}"
 
 
-class Derived(models.Model):
-    """Which words of which grain a statement rests on, by the model's word."""
+class DerivedGrain(models.Model):
+    """Source of a derived grain: the words of another grain that support it, as quoted by the model."""
 
     id = models.BigAutoField(primary_key=True)
     space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
@@ -52,6 +52,7 @@ class Derived(models.Model):
     at = models.DateTimeField()
 
     class Meta:
+        db_table = "extraction_derived"  # the name of release 0.5: tables keep theirs
         verbose_name_plural = "derived"
         constraints = [models.UniqueConstraint(fields=["source", "grain"], name="derived_once")]
 
@@ -59,8 +60,8 @@ class Derived(models.Model):
         return f"{self.grain_id} from {self.source_id}"
 
 
-class Spend(models.Model):
-    """What one space has spent on the model in one day (UTC). Counted before a call is made, never given back."""
+class ModelSpend(models.Model):
+    """Model use of one space on one day (UTC), counted before each call."""
 
     id = models.BigAutoField(primary_key=True)
     space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
@@ -70,6 +71,7 @@ class Spend(models.Model):
     tokens = models.BigIntegerField(default=0)
 
     class Meta:
+        db_table = "extraction_spend"  # the name of release 0.5: tables keep theirs
         constraints = [models.UniqueConstraint(fields=["space", "day"], name="spend_space_day")]
 
     def __str__(self) -> str:
@@ -77,7 +79,7 @@ class Spend(models.Model):
 
 
 class AgentSpend(models.Model):
-    """What one agent has spent of its space's budget in one day (UTC)."""
+    """Model use of one agent on one day (UTC), part of the budget of its space."""
 
     id = models.BigAutoField(primary_key=True)
     space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
@@ -94,10 +96,10 @@ class AgentSpend(models.Model):
 
 
 class ModelServer(models.Model):
-    """How one model at one address is, by how its last calls went, over all processes."""
+    """State of one model at one address from its last calls, shared by all processes."""
 
     name = models.CharField(max_length=300, primary_key=True)  # address and model
-    failures = models.PositiveIntegerField(default=0)  # in a row; 0: it is well
+    failures = models.PositiveIntegerField(default=0)  # in a row; 0: it is up
     down_since = models.DateTimeField(null=True)
     next_at = models.DateTimeField(null=True)  # while it is down: when the next call may be made
     well_at = models.DateTimeField(null=True)

@@ -1,6 +1,6 @@
-"""One question to an Ollama server: to the address of config.yaml and nowhere else, within one time-out for all of it.
+"""Client of an Ollama server: one request to the address of config.yaml, with one time-out for everything.
 
-No proxy, no redirect, no answer beyond MAX_BYTES. Whatever a server does, the caller hears back in time.
+No proxy, no redirect, no answer beyond MAX_BYTES. Whatever the server does, the call returns in time.
 """
 
 from __future__ import annotations
@@ -20,41 +20,41 @@ from urllib.parse import SplitResult, urlsplit
 from fluxcore.canonical_json import loads
 from fluxcore.errors import FluxError
 
-MAX_BYTES = 256 * 1024  # of an answer: twenty statements take a few thousand
+MAX_BYTES = 256 * 1024  # of an answer; twenty statements need a few thousand
 _CHUNK = 16 * 1024
-_LOOK_SECONDS = 0.25  # how soon a process that is to end lets go of a call
+_LOOK_SECONDS = 0.25  # delay until a stopping process ends a call
 
 
 class ModelProblem(Exception):
-    """Why there is nothing to use, in words without the text that was asked about."""
+    """Reason why there is no usable answer, without the text of the request."""
 
 
 class ModelUnavailable(ModelProblem):
-    """The server is away, broken or too slow: asking again at once is of no use."""
+    """The server is down, broken or too slow: another call at once is useless."""
 
 
 class ModelTimedOut(ModelUnavailable):
-    """Nothing came within the time it was given."""
+    """No answer within the time limit."""
 
 
 class BadModelAnswer(ModelProblem):
-    """It answered, but with something that cannot be used: another try may go better."""
+    """The answer cannot be used; another call may succeed."""
 
 
 class ModelCallStopped(Exception):
-    """The process is about to end; nobody is to blame."""
+    """The process is stopping; not a failure of the server."""
 
 
 @dataclass(frozen=True)
 class ModelReply:
-    """What the model said, and how many tokens the server counted for it."""
+    """Text of the model, and the number of tokens the server counted."""
 
     content: str
     tokens: int | None
 
 
 def url_problem(url: str) -> str | None:
-    """What is wrong with the address of the model server, if anything is."""
+    """Problem with the address of the model server, or None."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -72,7 +72,7 @@ def url_problem(url: str) -> str | None:
 def ask_model(
     base: str, body: dict[str, Any], *, seconds: float, stop: Callable[[], bool] = lambda: False
 ) -> ModelReply:
-    """POST to /api/chat. Everything together, name look-up and last byte included, takes at most `seconds`."""
+    """POST to /api/chat; takes at most `seconds` from name look-up to last byte."""
     wrong = url_problem(base)
     if wrong is not None:
         raise ModelUnavailable(wrong)
@@ -86,7 +86,7 @@ def ask_model(
         finally:
             line.close()
 
-    # In a thread of its own: neither a look-up nor a server that trickles can be told when to stop.
+    # In a separate thread: neither a name look-up nor a server that sends slowly can be interrupted.
     threading.Thread(target=send, name="model", daemon=True).start()
     until = time.monotonic() + seconds
     while True:
@@ -110,7 +110,7 @@ def ask_model(
 
 
 class _AbortableConnection:
-    """One connection that another thread may cut."""
+    """HTTP connection that another thread can abort."""
 
     def __init__(self, base: SplitResult, seconds: float) -> None:
         self._base, self._seconds = base, seconds
@@ -140,14 +140,14 @@ class _AbortableConnection:
                 raise OSError("the call was cancelled")
 
     def cut(self) -> None:
-        """Wake whoever reads from it: closing alone would not."""
+        """Shut the socket down, which wakes a reader; closing alone would not."""
         with self._lock:
             self._gone = True
             if self._socket is not None:
                 try:
                     self._socket.shutdown(socket.SHUT_RDWR)
                 except OSError:
-                    pass  # it has ended by itself
+                    pass  # closed already
 
     def close(self) -> None:
         with self._lock:
@@ -156,7 +156,7 @@ class _AbortableConnection:
 
 
 def _body(answer: http.client.HTTPResponse) -> bytes:
-    """The answer's bytes, counted while they come in."""
+    """Body of the answer, limited to MAX_BYTES while it is read."""
     if 300 <= answer.status < 400:
         raise ModelUnavailable("the server redirects, which is not followed")
     if answer.headers.get("Content-Encoding", "identity").lower() != "identity":
@@ -177,7 +177,7 @@ def _body(answer: http.client.HTTPResponse) -> bytes:
 
 
 def _reason(body: bytes) -> str:
-    """Ollama says what it lacks, a model above all."""
+    """Error message of Ollama, for example that a model is missing."""
     return ": the model is not installed there" if b"not found" in body[:500] else ""
 
 
@@ -193,6 +193,6 @@ def _read(body: bytes) -> ModelReply:
     if not isinstance(content, str) or not content.strip():
         raise BadModelAnswer("the answer is empty")
     counts = [found.get(name) for name in ("prompt_eval_count", "eval_count")]
-    # A bool is an int to Python, and a server's word on its own costs is only believed within reason.
+    # A bool is an int in Python, and a token count of the server is only used within plausible limits.
     tokens = sum(counts) if all(type(one) is int and 0 <= one < 10**7 for one in counts) else None
     return ModelReply(content, tokens)

@@ -1,4 +1,4 @@
-"""What the model is asked. What somebody said reaches it as a quotation inside JSON, never as words of ours."""
+"""Prompts for the model. Texts of callers are quoted inside JSON, never part of the instructions."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from memory.grains.models import Grain
 
 MAX_GRAINS, MAX_TEXT, MAX_QUOTE = 24, 500, 2_000  # statements of one text, characters of each and of its evidence
 ANSWER_TOKENS = 2_048
-# One size for all questions: Ollama loads the model anew when it changes.
+# One context size for all requests: Ollama loads the model again when it changes.
 CONTEXT_TOKENS = 8_192
-_BYTES_PER_TOKEN = 3  # few enough for any language: an estimate must not be too low
+_BYTES_PER_TOKEN = 3  # low enough for any language, so that estimates of tokens are never too low
 
 _RULES = f"""\
 You find the single statements in what somebody said, for a memory that keeps one statement per entry.
@@ -49,13 +49,13 @@ SCHEMA: dict[str, Any] = {
 
 
 def extraction_request(grain: Grain) -> dict[str, Any]:
-    """The request for the statements of a text."""
-    said = {"speaker": grain.speaker or None, "time": clock.rfc3339(grain.said_at), "text": grain.text}
-    return chat_request(_RULES, said, SCHEMA, answer=ANSWER_TOKENS)
+    """Request that extracts the statements of a text."""
+    quoted = {"speaker": grain.speaker or None, "time": clock.rfc3339(grain.said_at), "text": grain.text}
+    return chat_request(_RULES, quoted, SCHEMA, answer=ANSWER_TOKENS)
 
 
-def chat_request(rules: str, said: dict[str, Any], schema: dict[str, Any], *, answer: int) -> dict[str, Any]:
-    """As Ollama's /api/chat takes it: rules and quotation apart, the shape of the answer beside them."""
+def chat_request(rules: str, quoted: dict[str, Any], schema: dict[str, Any], *, answer: int) -> dict[str, Any]:
+    """Request body for Ollama's /api/chat: rules, quoted text, and the JSON schema of the answer."""
     return {
         "model": config.current().LLM_MODEL,
         "stream": False,
@@ -63,18 +63,18 @@ def chat_request(rules: str, said: dict[str, Any], schema: dict[str, Any], *, an
         "options": {"temperature": 0, "seed": 1, "num_ctx": CONTEXT_TOKENS, "num_predict": answer},
         "messages": [
             {"role": "system", "content": rules},
-            {"role": "user", "content": json.dumps(said, ensure_ascii=False)},
+            {"role": "user", "content": json.dumps(quoted, ensure_ascii=False)},
         ],
     }
 
 
 def max_call_tokens(grain: Grain) -> int:
-    """What a call may cost at most, before it is made."""
+    """Most tokens that a call can cost."""
     return estimate_tokens(_RULES) + estimate_tokens(grain.text) + estimate_tokens(grain.speaker) + ANSWER_TOKENS
 
 
 def fits_context(grain: Grain) -> bool:
-    """Whether the model would read all of it: what does not fit Ollama drops without a word."""
+    """Whether a request fits the context of the model: Ollama drops the rest without an error."""
     return max_call_tokens(grain) <= CONTEXT_TOKENS
 
 

@@ -1,4 +1,4 @@
-"""How fast links fade here, as config.yaml says."""
+"""Settings of link decay, read from config.yaml."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from memory.engine.graph.decay import DecaySettings
 
 
 def current() -> DecaySettings:
-    """The half-lives in force now. What lies beyond the engine's ranges counts as their end."""
+    """The present half-lives, limited to the ranges of the engine."""
     here = config.current()
     return DecaySettings(
         working=min(here.HALF_LIFE_WORKING_HOURS, 100_000.0),

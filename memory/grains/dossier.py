@@ -1,4 +1,4 @@
-"""Everything known about one grain: its particulars, what it hangs on, what finds it, when it was of use."""
+"""Dossier of one grain: its fields, links, entries and terms, recalls, votes and history."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from memory.learning import grain_votes
 from memory.recall import grain_recalls
 from memory.recall.grain_recalls import GrainUse
 
-TERMS = 50  # of a long text, the rarest
+TERMS = 50  # terms shown of a long text, the rarest
 
 
 @dataclass(frozen=True)
 class GrainFeature:
-    """A feature that leads to the grain: an entry's has the weight of its conduit, a term of the text its idf."""
+    """Entry or term that leads to the grain: an entry has the weight of its conduit, a term its idf."""
 
     kind: str
     feature: str
@@ -46,7 +46,7 @@ class GrainDossier:
     number: int
     particulars: dict[str, Any]
     ties: GrainLinks
-    doors: list[GrainFeature]
+    entry_links: list[GrainFeature]
     uses: list[GrainUse]
     steps: list[grain_history.HistoryStep] = field(default_factory=list)
     opinions: list[grain_votes.GrainVote] = field(default_factory=list)
@@ -58,7 +58,7 @@ class GrainDossier:
                 "in": [tie.shape() for tie in self.ties.inward],
                 "out": [tie.shape() for tie in self.ties.outward],
             },
-            "found_by": [door.shape() for door in self.doors],
+            "found_by": [link.shape() for link in self.entry_links],
             "recalls": [use.shape() for use in self.uses],
             "transitions": [step.shape() for step in self.steps],
             "votes": [one.shape() for one in self.opinions],
@@ -79,32 +79,32 @@ class GrainDossier:
 
 @selector("grains.get", needs="grains.read")
 def load_dossier(principal: Principal, grain: UUID) -> GrainDossier:
-    """One grain of the principal's space with all that belongs to it, in six statements whatever hangs on it."""
+    """One grain of the principal's space with all that belongs to it, in six statements however many links it has."""
     row = select.load_row(principal, grain)
     number, own = row[0], select.grain_shape(row)
     space = principal.space or 0  # never 0: the row was found in it
-    hangs = grain_links.load_links(space, number, own["digest"], int(clock.now().timestamp()))
+    links = grain_links.load_links(space, number, own["digest"], int(clock.now().timestamp()))
     uses, steps = grain_recalls.last_recalls(principal, space, number), grain_history.load_history(space, number)
     opinions = grain_votes.last_votes(principal, space, number)
-    return GrainDossier(number, own, hangs, _doors(space, own, hangs), uses, steps, opinions)
+    return GrainDossier(number, own, links, _entry_links(space, own, links), uses, steps, opinions)
 
 
-def _doors(space: int, own: dict[str, Any], hangs: GrainLinks) -> list[GrainFeature]:
-    """What a question can find it by: entries with rows of their own, and every term of the text and the speaker."""
-    entries = {tie.entry: tie.weight for tie in hangs.inward if tie.entry is not None}
+def _entry_links(space: int, own: dict[str, Any], links: GrainLinks) -> list[GrainFeature]:
+    """Entries linked to the grain, and every term of its text and speaker: what a question can match."""
+    entries = {tie.entry: tie.weight for tie in links.inward if tie.entry is not None}
     terms = list(dict.fromkeys([*words.terms(own["content"]), *words.terms(own["speaker"] or "")]))
     idf = _idf(space, terms)
     term = str(Entry.Kind.TERM)
     stored = [
         GrainFeature(term, one, entries.pop((term, one), None), rarity) for one, rarity in zip(terms, idf, strict=True)
     ]
-    stored.sort(key=lambda door: (-(door.idf or 0.0), door.feature))
+    stored.sort(key=lambda link: (-(link.idf or 0.0), link.feature))
     learned = [GrainFeature(kind, feature, weight) for (kind, feature), weight in entries.items()]
     return [*learned, *stored[:TERMS]]
 
 
 def _idf(space: int, terms: list[str]) -> list[float | None]:
-    """How rare each term is, if an index of the space is in memory here; nothing is read for it."""
+    """Inverse document frequency of each term if the space's index is in memory; nothing is read for it."""
     arena = arena_cache()._get(space, encoder_name())
     if arena is None or not terms:
         return [None] * len(terms)

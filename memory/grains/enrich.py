@@ -1,8 +1,8 @@
-"""What a stored grain gets from an encoder: its vector, and conduits to its nearest neighbours.
+"""Enrichment of stored grains with an encoder: the vector, and conduits to the nearest neighbours.
 
-A job of the worker, long after the text is safe. It reads and encodes outside any transaction, then writes
-a page of grains in one commit: a kill leaves all of a page or nothing, and whatever is left is still marked
-as pending. Without an encoder grains wait, and no job is failed for it.
+A job of the worker, after the text is stored. It reads and encodes outside any transaction, then writes
+a page of grains in one commit: after a kill a page is written completely or not at all, and the rest is still
+marked as pending. Without an encoder grains wait, and no job fails because of it.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from memory.learning import inferred_votes
 __all__ = ["enrich", "pending"]
 
 PAGE = 256  # grains of one commit
-SECONDS = 5.0  # of encoding after which a page is closed early: what a kill costs, and how soon grains are linked
+SECONDS = 5.0  # limit of encoding for one page: work lost by a kill, and delay until grains are linked
 SLICE = 32
 NEIGHBOURS = 5
-# Large spaces are read into an arena in the background: neighbours wait for it this long.
+# How long the search for neighbours waits for an arena: large spaces are loaded in the background.
 WAIT, WAITS = timedelta(seconds=5), 12
 _TABLE = Grain._meta.db_table
-_LINKED = STATUSES.index("archived")  # of no use to recall from here on
+_LINKED = STATUSES.index("archived")  # recall does not use statuses from here on
 _PENDING = (
     f"SELECT id, text, digest FROM {_TABLE} "  # noqa: S608
     "WHERE space_id = %s AND NOT enriched AND id > %s ORDER BY id LIMIT %s"
@@ -52,7 +52,7 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class EncodedPage:
-    """Grains that were encoded together."""
+    """One page of grains with their vectors."""
 
     numbers: list[int]
     digests: list[int]  # the first 64 bits, as the arena has them
@@ -88,7 +88,7 @@ def _pending(space: int, after: int) -> list[tuple[int, str, str]]:
 
 
 def encode_page(encoder: Encoder, found: Sequence[tuple[int, str, str]]) -> tuple[EncodedPage, int]:
-    """The grains an encoder had a sound vector for, and how far it came."""
+    """Encode a page; returns the grains that got a valid vector, and the number of grains tried."""
     until = time.monotonic() + SECONDS
     numbers: list[int] = []
     digests: list[int] = []
@@ -103,13 +103,13 @@ def encode_page(encoder: Encoder, found: Sequence[tuple[int, str, str]]) -> tupl
                 digests.append(int(digest[:16], 16))
                 vectors.append(vector)
         if not numbers or time.monotonic() > until:
-            break  # late, or it seems to be broken
+            break  # out of time, or the encoder seems to be broken
     matrix = np.stack(vectors) if vectors else np.zeros((0, encoder.dimension), np.float32)
     return EncodedPage(numbers, digests, matrix), last
 
 
 def _rows(encoder: Encoder, texts: list[str]) -> list[Floats | None]:
-    """A vector for each text. One that nobody could index costs only its own text."""
+    """One vector for each text; an invalid vector skips only its own text."""
     try:
         return list(encode_checked(encoder, texts))
     except EncoderProblem:
@@ -119,7 +119,7 @@ def _rows(encoder: Encoder, texts: list[str]) -> list[Floats | None]:
 
 
 def _cosines(space: int, encoder: Encoder, page: EncodedPage) -> dict[tuple[int, int], float] | None:
-    """How near the nearest other texts of the space and of the page are, from one grain to the other.
+    """Cosines of each grain to its nearest other texts in the space and in the page.
 
     None while the space has no arena.
     """
@@ -135,14 +135,14 @@ def _cosines(space: int, encoder: Encoder, page: EncodedPage) -> dict[tuple[int,
             number = page.numbers[row]
             beside = zip(alike[row].tolist(), page.numbers, page.digests, strict=True)
             for cosine, other in _best([*near[row - at], *beside], page.digests[row]):
-                # Two grains of a page may have found each other: one conduit, from the later to the earlier.
+                # Two grains of a page may be neighbours of each other: one conduit, from the later to the earlier.
                 ends = (max(number, other), min(number, other)) if other in own else (number, other)
                 found[ends] = cosine
     return found
 
 
 def _near(space: int, encoder: Encoder, page: EncodedPage, rows: range) -> list[list[tuple[float, int, int]]] | None:
-    """(cosine, grain, digest) of the nearest in the arena, for some rows of the page."""
+    """(cosine, grain, digest) of the nearest grains in the arena, for some rows of the page."""
     with arena_cache().arena(space) as (arena, _):
         if arena is None:
             return None
@@ -159,7 +159,7 @@ def _near(space: int, encoder: Encoder, page: EncodedPage, rows: range) -> list[
 
 
 def _best(found: list[tuple[float, int, int]], own: int) -> list[tuple[float, int]]:
-    """The nearest grains, one of each text: equal ones are linked already."""
+    """The nearest grains, one of each text: grains with equal texts are linked already."""
     best: dict[int, tuple[float, int]] = {}
     for cosine, number, digest in sorted(found, key=lambda one: (-one[0], one[1])):
         if digest != own:
@@ -172,26 +172,26 @@ def _best(found: list[tuple[float, int, int]], own: int) -> list[tuple[float, in
 def _apply(
     run: Run, space: int, encoder: Encoder, page: EncodedPage, cosines: dict[tuple[int, int], float], after: int | None
 ) -> None:
-    """Everything in one commit. What was purged meanwhile is left out."""
+    """Write vectors and conduits of a page in one commit, without grains that were purged meanwhile."""
     settings = config.current()
-    there = existing_grains(space, {*page.numbers, *(to for _, to in cosines)})
-    kept = [row for row, number in enumerate(page.numbers) if number in there]
+    existing = existing_grains(space, {*page.numbers, *(to for _, to in cosines)})
+    kept = [row for row, number in enumerate(page.numbers) if number in existing]
     numbers = [page.numbers[row] for row in kept]
     save_vectors(space, encoder.name, numbers, *quantise(page.vectors[kept]))
     links = [
         linking.NewConduit(to, Relation.RELATED, weight, grain=start)
         for (start, to), cosine in cosines.items()
         if (weight := min(cosine * settings.INITIAL_WEIGHT_SCALE, settings.WEIGHT_CEILING)) >= settings.WEIGHT_FLOOR
-        and {start, to} <= there
+        and {start, to} <= existing
     ]
-    made = [row for row in linking.insert_conduits(space, links, int(clock.now().timestamp())) if row]
+    conduits = [row for row in linking.insert_conduits(space, links, int(clock.now().timestamp())) if row]
     with connection.cursor() as cursor:
         cursor.executemany(_ENRICHED, [(True, number) for number in numbers])
     near = sum(cosine >= settings.DEDUP_SIMILARITY_THRESHOLD for cosine in cosines.values())
-    run.say(f"{encoder.name}: {len(numbers)} memories, {len(made)} links, {near} near duplicates.")
-    told = {"grains": len(numbers), "conduits": len(made), "encoder": encoder.name}
-    packed = Changes(tuple(numbers), conduit_array(made)).pack()
-    events.append("grains.enriched", space=space, actor="worker", subject="", data=told, packed=packed)
+    run.say(f"{encoder.name}: {len(numbers)} memories, {len(conduits)} links, {near} near duplicates.")
+    data = {"grains": len(numbers), "conduits": len(conduits), "encoder": encoder.name}
+    packed = Changes(tuple(numbers), conduit_array(conduits)).pack()
+    events.append("grains.enriched", space=space, actor="worker", subject="", data=data, packed=packed)
     inferred_votes.notice_near_grains(
         space, [ends for ends, cosine in cosines.items() if cosine >= settings.EPISTEMIC_CHECK_SIMILARITY]
     )
@@ -206,7 +206,7 @@ def _later(run: Run, space: int) -> None:
 
 
 def ask_for_what_is_left() -> int:
-    """Once a minute: what waited for an encoder is asked for again once there is one."""
+    """Request enrichment of grains that waited for an encoder. Called once a minute."""
     if not active_encoder.ready():
         active_encoder.load_soon()  # not here: this runs inside a write, and loading takes seconds
         return 0

@@ -1,4 +1,4 @@
-"""The words of grains in the database itself, for the rung of recall that has no arena.
+"""Full text search of grains in the database, for recalls without an arena (rung `cold`).
 
 A term of a space is one token: SQLite keeps it in FTS5 as letters and digits that no query language can
 misread, PostgreSQL as a number in an array under a GIN index (migration 0003: no model can describe them).
@@ -17,12 +17,12 @@ _NOTE = {
     "postgresql": "INSERT INTO grains_words (rowid, words) VALUES (%s, %s) "
     "ON CONFLICT (rowid) DO UPDATE SET words = EXCLUDED.words",
 }
-# The newest of each term: whoever has to cut a long list keeps what was said last.
+# Newest first for each term, so that a list that is cut keeps the latest grains.
 _HELD = {"sqlite": "grains_words MATCH %s", "postgresql": "words @> ARRAY[%s::bigint]"}
 
 
 def index_terms(space: int, grains: Iterable[tuple[int, Iterable[int]]]) -> None:
-    """Keep the term keys of grains; those of a grain noted before are replaced."""
+    """Write the term keys of grains, replacing earlier ones."""
     if connection.vendor == "sqlite":
         rows: list[tuple[int, Any]] = [(grain, _tokens(space, keys)) for grain, keys in grains]
     else:
@@ -47,7 +47,7 @@ def match_terms(space: int, keys: Sequence[int], per_term_limit: int) -> list[tu
 
 
 def remove_terms(grains: Sequence[int]) -> None:
-    """Let the words of grains go."""
+    """Delete the term keys of grains."""
     with connection.cursor() as cursor:
         cursor.executemany("DELETE FROM grains_words WHERE rowid = %s", [(grain,) for grain in grains])
 

@@ -1,4 +1,4 @@
-"""One statement on its way to becoming a grain: every field checked and everything computed before the write."""
+"""Validated input of one grain: every field is checked and everything computed before the write."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EARLIEST = datetime(1900, 1, 1, tzinfo=UTC)  # the latest is the end of 9999, wh
 
 @dataclass(frozen=True)
 class GrainInput:
-    """A checked statement. Times are UTC; `""` means there is no session or speaker."""
+    """Validated fields of a grain to store. Times are UTC; `""` means there is no session or speaker."""
 
     grain: uuid.UUID  # the id it gets if it is new
     text: str
@@ -35,17 +35,17 @@ class GrainInput:
     said_at: datetime | None
     valid_from: datetime | None
     valid_to: datetime | None
-    keys: frozenset[int]  # what the full text finds it by
+    keys: frozenset[int]  # term keys for full text search
     mentions: tuple[Mention, ...]
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What makes a second one of it a corroboration."""
+        """Text, origin and session: a second input with the same key corroborates the first grain."""
         return self.digest, self.origin, self.session
 
 
 def check_grain_input(given: Any, *, ceiling: str, origin: str | None = None) -> GrainInput:
-    """The item, or a refusal that names the field. An import has bound the `origin` already."""
+    """Validate an item; raises Invalid with the name of the field. An import has limited the `origin` already."""
     if not isinstance(given, dict):
         raise Invalid("Each item must be an object with content.", field="items")
     for name in given:
@@ -59,7 +59,7 @@ def check_grain_input(given: Any, *, ceiling: str, origin: str | None = None) ->
     if valid_from is not None and valid_to is not None and valid_from >= valid_to:
         raise Invalid("valid_from must be before valid_to.", field="valid_from")
     terms = [*words.terms(text), *words.terms(speaker), *(f"#{tag}" for tag in tags)]
-    said = int((said_at or clock.now()).timestamp())
+    said_seconds = int((said_at or clock.now()).timestamp())
     return GrainInput(
         uuid.uuid4(),
         text,
@@ -72,12 +72,12 @@ def check_grain_input(given: Any, *, ceiling: str, origin: str | None = None) ->
         valid_from,
         valid_to,
         frozenset(map(words.key, set(terms))),
-        tuple(mentions.find_mentions(text, said)),
+        tuple(mentions.find_mentions(text, said_seconds)),
     )
 
 
 def parse_time(value: Any, *, name: str) -> datetime:
-    """A time from outside, with an offset and within what every database and page can hold."""
+    """Parse a time from a caller: with an offset, and within the range of every database and page."""
     found = clock.parse(value, name=name)
     if found < EARLIEST:
         raise Invalid(f"{name} must be a time from the years 1900 to 9999.", field=name)
@@ -85,7 +85,7 @@ def parse_time(value: Any, *, name: str) -> datetime:
 
 
 def check_visible_name(value: Any, *, name: str, longest: int) -> str:
-    """A short name from outside: something to read in it, and nothing hidden."""
+    """Validate a short name from a caller: it must have visible characters and no hidden ones."""
     if not isinstance(value, str) or not 1 <= len(value) <= longest or not texts.is_visible(value):
         raise Invalid(f"{name} must have 1 to {longest} characters, all of them visible.", field=name)
     return value

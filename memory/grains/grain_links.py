@@ -1,4 +1,4 @@
-"""How a grain hangs together with others: its conduits by their strength now, and the chain of what it rests on."""
+"""Links of one grain: its conduits by present weight, its lineage, grains of equal text, and its cluster."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from memory.grains import decay_settings
 from memory.grains.models import Cluster, Conduit, Entry, Grain, Member, Relation
 
 SHOWN = 50  # conduits each way, and grains of equal text
-STEPS, LINEAGE = 8, 64  # how far the chain is followed, and how many links of it are shown each way
+STEPS, LINEAGE = 8, 64  # depth of the lineage, and most of its links shown each way
 SNIPPET = 120
-# Of so many, the heaviest, the strongest now are chosen: decay is not in an index.
+# Conduits read, heaviest first, of which those strongest after decay are shown: no index includes decay.
 _WEIGHED = 1_000
-# What says where a statement comes from or what became of it; the other relations are neighbourhood.
+# Relations of lineage: origin and replacement of a grain. The other relations say only that grains are related.
 _LINEAGE = (Relation.SUPPORTS, Relation.SUPERSEDES, Relation.CAUSED_BY)
-# A grain that is held back is named and not quoted.
+# Statuses of grains whose id is shown, but not their text.
 _QUOTED = (Grain.Status.ACTIVE, Grain.Status.DORMANT, Grain.Status.ARCHIVED)
 
 _CONDUITS, _ENTRIES, _GRAINS = Conduit._meta.db_table, Entry._meta.db_table, Grain._meta.db_table
@@ -33,7 +33,7 @@ _COLUMNS = (
     "use_count"
 )
 _KINDS = ", ".join(str(int(one)) for one in _LINEAGE)
-_LINK = "0.0, 0.0, 0, 0, 0, 0"  # the numbers a link of the chain is not asked for
+_LINK = "0.0, 0.0, 0, 0, 0, 0"  # columns that links of the lineage do not need
 _BACK = "c.space_id = %s AND c.from_entry_id IS NULL AND c.relation IN ({kinds}) AND c.from_grain_id = {at}"
 _AHEAD = "c.space_id = %s AND c.from_grain_id IS NOT NULL AND c.relation IN ({kinds}) AND c.to_grain_id = {at}"
 
@@ -43,13 +43,13 @@ def _walk(name: str, where: str, onward: str) -> str:
     return (
         f"{name}(id, source, target, relation, depth) AS (SELECT {step}, 1 FROM {_CONDUITS} c "  # noqa: S608
         f"WHERE {where.format(kinds=_KINDS, at='%s')} UNION SELECT {step}, {name}.depth + 1 FROM {name} "
-        # CROSS: from the link to the next ones. Left to itself SQLite begins with every conduit of the space.
+        # CROSS JOIN from a link to the next ones: SQLite would otherwise begin with every conduit of the space.
         f"CROSS JOIN {_CONDUITS} c WHERE {where.format(kinds=_KINDS, at=f'{name}.{onward}')} "
         f"AND {name}.depth < {STEPS})"
     )
 
 
-# One statement: conduits in, conduits out, the chain back to what it rests on, the chain ahead to what rests on it.
+# One statement: conduits in, conduits out, lineage back to sources, lineage ahead to derived grains.
 _TIES = (
     f"WITH RECURSIVE {_walk('back', _BACK, 'target')}, {_walk('ahead', _AHEAD, 'source')} "  # noqa: S608
     f"SELECT * FROM (SELECT 0 AS part, {_COLUMNS} FROM {_CONDUITS} WHERE space_id = %s AND to_grain_id = %s "
@@ -87,7 +87,7 @@ class LinkedGrain:
 
 @dataclass(frozen=True)
 class GrainLink:
-    """A conduit as seen from one of its ends: the other end, and how strong it is now."""
+    """A conduit seen from one end: the other end, and its present weight."""
 
     number: int
     relation: Relation
@@ -144,14 +144,14 @@ class GrainCluster:
 class GrainLinks:
     inward: list[GrainLink]
     outward: list[GrainLink]
-    back: list[LineageStep]  # towards what it rests on or took the place of
-    ahead: list[LineageStep]  # towards what rests on it or took its place
+    back: list[LineageStep]  # towards its sources and the grains it supersedes
+    ahead: list[LineageStep]  # towards derived grains and those that supersede it
     same_text: list[LinkedGrain]
     cluster: GrainCluster | None
 
 
 def load_links(space: int, grain: int, digest: str, now: int) -> GrainLinks:
-    """Everything that hangs on one grain, in two statements."""
+    """Conduits, lineage, equal texts and cluster of one grain, in two statements."""
     with connection.cursor() as cursor:
         cursor.execute(_TIES, [space, grain, space] * 2 + [space, grain] * 2)
         parts: list[list[tuple[Any, ...]]] = [[], [], [], []]
@@ -161,19 +161,19 @@ def load_links(space: int, grain: int, digest: str, now: int) -> GrainLinks:
     entries = {row[1] for row, _ in inward if row[1]}
     grains = {end for row, _ in (*inward, *outward) for end in row[2:4] if end}
     grains |= {end for rows in parts[2:] for row in rows for end in row[2:4]}
-    features, ends, same, home = _ends(space, entries, grains, digest, grain)
+    features, ends, same, cluster = _ends(space, entries, grains, digest, grain)
     return GrainLinks(
         [_tie(row, weight, features, ends, inward=True) for row, weight in inward],
         [_tie(row, weight, features, ends, inward=False) for row, weight in outward],
         list(_links(parts[2], ends)),
         list(_links(parts[3], ends)),
         same,
-        home,
+        cluster,
     )
 
 
 def _strongest(rows: list[tuple[Any, ...]], now: int) -> list[tuple[tuple[Any, ...], float]]:
-    """The conduits with the most weight left, and how much that is."""
+    """The conduits with the highest weight after decay, and that weight."""
     if not rows:
         return []
     columns = list(zip(*rows, strict=True))
@@ -192,13 +192,13 @@ def _strongest(rows: list[tuple[Any, ...]], now: int) -> list[tuple[tuple[Any, .
 def _ends(
     space: int, entries: set[int], grains: set[int], digest: str, own: int
 ) -> tuple[dict[int, tuple[str, str]], dict[int, LinkedGrain], list[LinkedGrain], GrainCluster | None]:
-    """Entries and grains by their numbers, the grains that say the same, and the grain's own cluster."""
+    """Entries and grains by id, grains with the same text, and the grain's own cluster."""
     one, two = sorted(entries) or [0], sorted(grains) or [0]
     statement = _ENDS.format(entries=_marks(one), grains=_marks(two))
     features: dict[int, tuple[str, str]] = {}
     ends: dict[int, LinkedGrain] = {}
     same: list[LinkedGrain] = []
-    home = None
+    cluster = None
     with connection.cursor() as cursor:
         cursor.execute(statement, [space, *one, space, *two, space, digest, own, space, own])
         for part, number, first, second, third in cursor.fetchall():
@@ -206,7 +206,7 @@ def _ends(
                 features[number] = first, second
                 continue
             if part == 3:
-                home = GrainCluster(number, UUID(first), second)
+                cluster = GrainCluster(number, UUID(first), second)
                 continue
             end = LinkedGrain(
                 number, UUID(first), third, shorten(second, SNIPPET) if third in _QUOTED and second else None
@@ -215,7 +215,7 @@ def _ends(
                 ends[number] = end
             else:
                 same.append(end)
-    return features, ends, sorted(same, key=lambda end: end.number), home
+    return features, ends, sorted(same, key=lambda end: end.number), cluster
 
 
 def _tie(

@@ -1,6 +1,6 @@
-"""The graph of a space as a picture: which grains and entries are drawn, where, and what links them.
+"""Picture of a space's graph: the grains and entries that are drawn, their positions, and their links.
 
-Made from a bounded number of rows, kept until the space's log moves on, and sent as packed arrays.
+Computed from a bounded number of rows, cached until the space changes, and sent as packed arrays.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from memory.engine.graph import decay, layout
 from memory.grains import decay_settings
 from memory.grains.models import Cluster, Conduit, Entry, Grain, Member, Relation
 
-GRAINS, ENTRIES, LINKS = 3_000, 400, 12_000  # what is drawn at most
-REGIONS, IN_A_REGION = 8, 3  # clusters that get a colour, and grains drawn of one that are worth it
-WINDOW = 6_000  # newest grains of each status among which the most linked are looked for
+GRAINS, ENTRIES, LINKS = 3_000, 400, 12_000  # most that are drawn
+REGIONS, IN_A_REGION = 8, 3  # clusters with a colour, and least grains drawn of one
+WINDOW = 6_000  # newest grains of each status that are searched for the most linked
 STRONGEST = 50
-_READ = 4 * LINKS  # conduits looked at
+_READ = 4 * LINKS  # conduits read
 _KEPT = 16  # pictures in memory, about 250 kB each
 _SHOWN = (Grain.Status.ACTIVE, Grain.Status.DORMANT, Grain.Status.ARCHIVED)
-_HOUR = 3600  # after it links have faded enough to be weighed again
+_HOUR = 3600  # seconds after which weights are computed again, because links decay
 
-# What a node is, as a number in the arrays. Grains by who stands behind them, then entries.
+# Kinds of nodes, as numbers in the arrays: grains by provenance, then entries.
 KINDS = ("people", "agents", "elsewhere", "faded", "name", "number", "date", "term")
 _OF_AUTHORITY = np.array([0, 0, 1, 1, 2, 2], np.uint8)  # in the order of `origins.AUTHORITY`
 _FADED, _FIRST_ENTRY = 3, 4
-# What a link says; the last one leads from an entry to a grain that mentions it.
+# Kinds of links; the last one leads from an entry to a grain that mentions it.
 RELATIONS = (*(relation.label.lower() for relation in Relation), "mentions")
 _MENTIONS = len(RELATIONS) - 1
 
@@ -70,19 +70,19 @@ _MEMBERS = (
 
 @dataclass(frozen=True)
 class GraphPicture:
-    """What is sent, and what the page says beside it."""
+    """A picture as it is sent, and the numbers the page shows beside it."""
 
-    tag: str  # changes whenever the picture would
+    tag: str  # ETag, changes with the picture
     packed: bytes
     grains: int
-    total: int  # grains that could be drawn if there were room
+    total: int  # grains that could be drawn without the limit
     links: int
     strongest: tuple[tuple[str, int], ...]  # ids and links of the most linked, best first
 
 
 @dataclass(frozen=True)
 class GrainLabel:
-    """A grain on a page: its row for links, its beginning for the eye."""
+    """A grain as pages name it: its row id for links, and the beginning of its text."""
 
     number: int
     snippet: str
@@ -95,12 +95,12 @@ _drawing = threading.Lock()
 
 @selector("grains.picture", needs="grains.read")
 def current_picture(principal: Principal) -> GraphPicture:
-    """The space's picture as of the last change. Drawn once for everybody; one statement if nothing has happened."""
+    """Picture of the space as of its last change, cached for all viewers; one statement if nothing changed."""
     space = principal.space or 0
-    # By the full hour, so that every process draws the same under the same tag.
+    # Time is rounded to the hour, so that every process draws the same picture for the same tag.
     hour = int(clock.now().timestamp()) // _HOUR
     tag = f"{space}-{_position(space)}-{hour}"
-    # One at a time: a picture takes half a second of a core, and whoever waits gets the same one.
+    # One at a time: a picture takes half a second of a core, and waiting requests get the same one.
     with _drawing:
         known = _pictures.get(space)
         if known is None or known.tag != tag:
@@ -114,7 +114,7 @@ def current_picture(principal: Principal) -> GraphPicture:
 
 @selector("grains.named", needs="grains.read")
 def label_grains(principal: Principal, outside: list[str], *, length: int = 160) -> dict[str, GrainLabel]:
-    """Grains of the space by their ids, as pages name them; those that are gone or dying are left out."""
+    """Labels of grains by id, without grains that were deleted or are pending deletion."""
     rows = Grain.objects.filter(space=principal.space, uuid__in=set(outside)).exclude(
         status=Grain.Status.PENDING_DELETION
     )
@@ -184,7 +184,7 @@ def _packed(
     weight: NDArray[np.float32],
     regions: NDArray[np.uint8],
 ) -> bytes:
-    """The header's length, the header as JSON, then the arrays, those of wider numbers first: so all are aligned."""
+    """Packed picture: length of the header, header as JSON, then the arrays, widest numbers first for alignment."""
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 4)
     return b"".join(
@@ -204,7 +204,7 @@ def _packed(
 
 
 def _chosen(space: int) -> tuple[int, list[tuple[Any, ...]]]:
-    """How many there are, and which are drawn: the pinned, a third for the newest, the rest for the most linked."""
+    """Number of grains, and those drawn: pinned ones, a third newest, the rest most linked."""
     with connection.cursor() as cursor:
         cursor.execute(_TOTAL, [space, *_SHOWN])
         total = int(cursor.fetchone()[0])
@@ -218,7 +218,7 @@ def _chosen(space: int) -> tuple[int, list[tuple[Any, ...]]]:
 
 
 def _regions(space: int, grains: NDArray[np.int64]) -> tuple[list[dict[str, Any]], NDArray[np.uint8]]:
-    """The clusters that hold most of what is drawn, and for each grain which of them it is in, from 1; 0 for none."""
+    """The clusters with most grains in the picture, and for each grain which one it is in, from 1; 0 for none."""
     of = np.zeros(len(grains), np.uint8)
     if not len(grains):
         return [], of
@@ -240,7 +240,7 @@ def _regions(space: int, grains: NDArray[np.int64]) -> tuple[list[dict[str, Any]
 
 
 class _Links:
-    """The conduits that lead to some grains, with what is left of their weight."""
+    """The conduits that lead to some grains, with their weight after decay."""
 
     def __init__(self, space: int, grains: NDArray[np.int64], now: int) -> None:
         rows: list[tuple[Any, ...]] = []
@@ -261,7 +261,7 @@ class _Links:
         )
 
     def entries(self, most: int) -> NDArray[np.int64]:
-        """Those that tie grains together, the busiest first. What one grain alone mentions ties nothing."""
+        """Entries that link several grains, most linked first; an entry that one grain alone mentions links nothing."""
         found, count = np.unique(self.entry[self.entry > 0], return_counts=True)
         order = np.lexsort((found, -count))
         return found[order][count[order] > 1][:most]
@@ -269,7 +269,7 @@ class _Links:
     def between(
         self, grains: NDArray[np.int64], entries: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.float32]]:
-        """The strongest links whose ends are both drawn, as places in `grains` followed by `entries`."""
+        """The strongest links with both ends drawn, as indexes into `grains` followed by `entries`."""
         one = np.where(self.entry > 0, _place(entries, self.entry, len(grains)), _place(grains, self.source, 0))
         two = _place(grains, self.target, 0)
         kept = np.flatnonzero((one >= 0) & (two >= 0) & (one != two))
@@ -278,7 +278,7 @@ class _Links:
 
 
 def _place(drawn: NDArray[np.int64], wanted: NDArray[np.int64], first: int) -> NDArray[np.int64]:
-    """Where each of the wanted stands among the drawn, counted from `first`; -1 if it is not drawn."""
+    """Index of each wanted node among those drawn, counted from `first`; -1 if it is not drawn."""
     if not len(drawn):
         return np.full(len(wanted), -1, np.int64)
     order = np.argsort(drawn, kind="stable")

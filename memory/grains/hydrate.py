@@ -1,4 +1,4 @@
-"""The texts and particulars of the grains that come back, in one statement that looks at rights and status again."""
+"""Texts and fields of returned grains, read in one statement that checks space and status again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COLUMNS = (
     "session, speaker, tags, said_at, valid_from, valid_to, recorded_at"
 )
 _TABLE = Grain._meta.db_table
-# In the same statement, and only where it is shown.
+# The cluster's name: read in the same statement, and only if it is shown.
 _CLUSTER = (
     f", (SELECT c.name FROM {Member._meta.db_table} m JOIN {Cluster._meta.db_table} c ON c.id = m.cluster_id "  # noqa: S608
     f"WHERE m.space_id = {_TABLE}.space_id AND m.grain_id = {_TABLE}.id AND m.entry_id IS NULL)"
@@ -26,7 +26,7 @@ _CLASSES = {kind.value: kind.name.lower() for kind in DecayClass}
 
 
 class GrainRow(NamedTuple):
-    """A grain as an answer shows it. Times and tags are as the database gave them until somebody shows them."""
+    """Row of a grain for an answer. Times and tags are parsed only when they are shown."""
 
     id: int
     uuid: str
@@ -46,14 +46,14 @@ class GrainRow(NamedTuple):
     valid_from: Any
     valid_to: Any
     recorded_at: Any
-    cluster: str | None = None  # its name, where somebody asked for it
+    cluster: str | None = None  # name of its cluster, if requested
 
     def over(self, moment: datetime) -> bool:
-        """Whether it has ended by then."""
+        """Whether its validity has ended at a time."""
         return self.valid_to is not None and str(clock.rfc3339(self.valid_to)) <= str(clock.rfc3339(moment))
 
     def shape(self) -> dict[str, Any]:
-        """The seed's fields first, then ours."""
+        """Fields for an answer: those of flux-memory first, then ours."""
         return {
             "id": self.uuid,
             "content": self.text,
@@ -77,7 +77,7 @@ class GrainRow(NamedTuple):
 def load_grains(
     space: int, numbers: Iterable[int], statuses: tuple[str, ...], *, clusters: bool = False
 ) -> dict[int, GrainRow]:
-    """Those of the numbers that are the space's and still have one of the statuses."""
+    """Rows of these ids that belong to the space and have one of the statuses."""
     wanted = list(dict.fromkeys(numbers))
     if not wanted:
         return {}
@@ -93,9 +93,9 @@ _TIMES = ("said_at", "valid_from", "valid_to", "recorded_at")
 def _statement(vendor: str, wanted: int, statuses: int, clusters: bool) -> str:
     columns, table = COLUMNS, _TABLE
     if vendor == "sqlite":
-        # By its number a grain is found at once; the planner would rather look for each number under each status.
+        # Found by id first: the planner would otherwise search the index of statuses for each id.
         table = f"{_TABLE} NOT INDEXED"
-        # A column of times is read as such, for each row: as a text it is shown as it stands.
+        # Times are selected as text, because parsing a time column for each row costs more.
         for name in _TIMES:
             columns = columns.replace(name, f"{name} || ''")
     return (
@@ -116,11 +116,11 @@ def _listed(tags: Any) -> list[str]:
 
 
 def dashed_uuid(digits: str) -> str:
-    """The 32 digits that SQLite keeps of an id, as everybody else writes them."""
+    """UUID with dashes from the 32 digits that SQLite stores."""
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def load_texts(space: int, outside: list[str], statuses: tuple[str, ...]) -> dict[str, str]:
-    """Texts by the grains' outside ids, for whoever may still read them."""
+    """Texts by the UUIDs of grains that the principal may still read."""
     found = Grain.objects.filter(space=space, uuid__in=outside, status__in=statuses).values_list("uuid", "text")
     return {str(number): text for number, text in found}

@@ -1,4 +1,4 @@
-"""Background work of grains: vectors and neighbours of what was stored, and the jobs of the rooms below."""
+"""Jobs of grains: vectors and neighbours of stored grains; also loads the jobs of the packages below."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memory.grains.lifecycle import jobs as lifecycle_jobs
 from memory.grains.models import Grain
 from memory.learning import jobs as learning_jobs
 
-# Packages that are no Django apps of their own: importing their declarations is what discovers them.
+# Packages that are not Django apps: importing their modules registers their jobs.
 BELOW = (arena_jobs, cluster_jobs, learning_jobs, lifecycle_jobs)
 ENRICH = job("grains.enrich", "memory.grains.enrich.enrich")
 
@@ -28,12 +28,12 @@ every_minute("memory.grains.enrich.ask_for_what_is_left")
 
 
 def pending(space: int | None = None) -> int:
-    """Grains that wait for their vector and neighbours, of one space or of all."""
+    """Number of grains without vector and neighbours, of one space or of all."""
     with connection.cursor() as cursor:
         cursor.execute(_OF_ALL if space is None else _OF_SPACE, [] if space is None else [space])
         return int(cursor.fetchone()[0])
 
 
 def ask_for_enrichment(space: int, *, due_at: datetime | None = None, **args: Any) -> None:
-    """Have the worker see to the pending grains of a space, once however many are stored until it comes."""
+    """Request one enrichment job for the pending grains of a space, however many are stored until it runs."""
     enqueue(ENRICH, args, space=space, due_at=due_at, once_key=f"space:{space}")

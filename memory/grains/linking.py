@@ -1,4 +1,4 @@
-"""How a new grain hangs together with what is there: its names, numbers and dates, the turn before, equal texts.
+"""Linking of new grains: conduits from entries (names, numbers, dates), the previous turn, and equal texts.
 
 All of it is written in the transaction that stores the grain, in a few statements however many grains
 there are. What needs an encoder comes later (`enrich.py`).
@@ -36,7 +36,7 @@ _CONDUIT = (
     "used_at",
     "use_count",
 )
-# Touching the row is what makes both databases return an entry that was there already.
+# Updates an existing row without change, so that both databases return its id.
 _OR_FIND = (
     f"ON CONFLICT (space_id, kind, feature) DO UPDATE SET kind = {Entry._meta.db_table}.kind "
     "RETURNING id, kind, feature"
@@ -48,17 +48,17 @@ _MAX_VALUES = 30_000  # SQLite takes 32,766 in one statement
 
 @dataclass(frozen=True)
 class Existing:
-    """What the space knew of an item before it came."""
+    """Existing grain, session and decision that an item to store meets in its space."""
 
-    same: int | None  # the grain it corroborates
-    status: str  # of that grain
-    over: bool  # and whether its validity does not hold now
-    oldest: int | None  # the first grain that said so, of EQUALS
+    same: int | None  # id of the grain it corroborates
+    status: str  # status of the grain `same`
+    over: bool  # whether the grain `same` is not valid now
+    oldest: int | None  # the first grain with the same text, of at most EQUALS
     tail: int | None  # the last grain of the session
-    ordinal: int  # and its place; -1: the session is new
-    removal: int | None = None  # the decision of a person about this text
-    removed: str = ""  # the status that decision gives
-    removed_authority: int = 0  # and the highest authority it covers
+    ordinal: int  # place of the grain `tail` in its session; -1: the session is new
+    removal: int | None = None  # id of a person's decision about this text
+    removed: str = ""  # status given by that person's decision
+    removed_authority: int = 0  # highest authority covered by that person's decision
 
     def status_for(self, authority: int) -> str:
         """The status a grain of that authority is stored with: active, unless a person's decision covers it."""
@@ -68,7 +68,7 @@ class Existing:
 
 @dataclass
 class NewConduit:
-    """A conduit that is to be made, from an entry or from a grain."""
+    """A conduit to insert, from an entry or from a grain."""
 
     to: int
     relation: int
@@ -79,16 +79,16 @@ class NewConduit:
 
 @dataclass
 class NewGrain:
-    """A new grain and what it is linked with."""
+    """A new grain and the grains it is linked with."""
 
     grain: int
     item: GrainInput
     links: list[NewConduit] = field(default_factory=list)
 
 
-EQUALS = 1_000  # of one text that are looked through for the first: a phrase of every session must not slow its stores
-# A row for each item, found through the indexes on both databases. The second look at the session is the
-# condition of its index, word for word: SQLite cannot know that a value it is given is not empty.
+EQUALS = 1_000  # grains of one text searched for the first, so that a frequent phrase is stored as fast as others
+# One row for each item, found through the indexes on both databases. The second condition on the session repeats that
+# of its partial index literally: SQLite cannot know that a parameter is not empty.
 _LOOK = (
     "SELECT asked.place, same.id, same.status, same.valid_to <= %s OR same.valid_from > %s, "  # noqa: S608
     f"(SELECT MIN(id) FROM (SELECT id FROM {_TABLE} WHERE space_id = %s AND digest = asked.digest "
@@ -103,7 +103,7 @@ _LOOK = (
 
 
 def find_existing(space: int, items: Sequence[GrainInput], moment: datetime) -> list[Existing]:
-    """One statement for all of them. Writers of a space take turns, so what it finds stays true until the commit."""
+    """Read `Existing` of all items in one statement. Writers of a space take turns, so it is valid until the commit."""
     asked = ", ".join(f"({place}, %s, %s, %s)" for place in range(len(items)))
     values = [value for item in items for value in item.key]
     now = raw_sql.adapt_moment(moment)
@@ -118,11 +118,11 @@ def find_existing(space: int, items: Sequence[GrainInput], moment: datetime) -> 
     ]
 
 
-def ordinals(items: Sequence[GrainInput], before: Sequence[Existing]) -> list[int]:
-    """The place of each new item in its session; what is only corroborated keeps its own."""
+def ordinals(items: Sequence[GrainInput], existing: Sequence[Existing]) -> list[int]:
+    """Place of each new item in its session; corroborated grains keep theirs."""
     last: dict[str, int] = {}
     places = []
-    for item, known in zip(items, before, strict=True):
+    for item, known in zip(items, existing, strict=True):
         if not item.session or known.same is not None:
             places.append(0)
             continue
@@ -132,25 +132,25 @@ def ordinals(items: Sequence[GrainInput], before: Sequence[Existing]) -> list[in
 
 
 def link_grains(
-    space: int, placed: Sequence[NewGrain], before: Sequence[Existing], moment: datetime
+    space: int, new: Sequence[NewGrain], existing: Sequence[Existing], moment: datetime
 ) -> dict[int, bytes]:
-    """Make the conduits of new grains; what the arenas are to be told, by grain."""
-    _link(placed, before)
-    entries = ensure_entries(space, [mention for one in placed for mention in one.item.mentions])
-    made = iter(
-        insert_conduits(space, [link for one in placed for link in one.links], int(moment.timestamp()), entries)
+    """Insert the conduits of new grains; returns them packed for the arenas, by grain."""
+    _link(new, existing)
+    entries = ensure_entries(space, [mention for one in new for mention in one.item.mentions])
+    inserted = iter(
+        insert_conduits(space, [link for one in new for link in one.links], int(moment.timestamp()), entries)
     )
     return {
-        one.grain: Changes((one.grain,), conduit_array([row for row in islice(made, len(one.links)) if row])).pack()
-        for one in placed
+        one.grain: Changes((one.grain,), conduit_array([row for row in islice(inserted, len(one.links)) if row])).pack()
+        for one in new
     }
 
 
-def _link(placed: Sequence[NewGrain], before: Sequence[Existing]) -> None:
+def _link(new: Sequence[NewGrain], existing: Sequence[Existing]) -> None:
     settings = config.current()
     last: dict[str, int] = {}
     oldest: dict[str, int] = {}
-    for one, known in zip(placed, before, strict=True):
+    for one, known in zip(new, existing, strict=True):
         item = one.item
         one.links += [
             NewConduit(
@@ -168,7 +168,7 @@ def _link(placed: Sequence[NewGrain], before: Sequence[Existing]) -> None:
 
 
 def ensure_entries(space: int, found: Sequence[Any]) -> dict[tuple[str, str], int]:
-    """The entries of what was mentioned, made where they are new."""
+    """Ids of the entries that texts mention, created if they are new."""
     wanted = [(space, kind, feature) for kind, feature in dict.fromkeys((one.kind, one.feature) for one in found)]
     return {
         (kind, feature): number
@@ -180,7 +180,7 @@ def ensure_entries(space: int, found: Sequence[Any]) -> dict[tuple[str, str], in
 def insert_conduits(
     space: int, links: Sequence[NewConduit], at: int, entries: Mapping[tuple[str, str], int] = NOTHING
 ) -> list[tuple[object, ...] | None]:
-    """Insert conduits; each as the arena packs it, None for one that was there already."""
+    """Insert conduits; returns each packed for the arena, None for one that existed already."""
     fresh = int(DecayClass.WORKING)
     new = [
         (
@@ -224,7 +224,7 @@ def insert_conduits(
 
 
 def _pieces(given: list[Any], width: int) -> Iterator[list[Any]]:
-    """As many rows at a time as one statement takes; nothing at all for none."""
+    """Slices of rows, each small enough for the parameters of one statement."""
     step = _MAX_VALUES // width
     for start in range(0, len(given), step):
         yield given[start : start + step]

@@ -1,4 +1,4 @@
-"""Which grains a list shows. Whatever is asked, a page finds rows through an index and looks at a bounded number."""
+"""Filters of the list of grains. A page finds rows through an index and reads a limited number of them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ LOOKED_AT = 5_000
 
 _TABLE = Grain._meta.db_table
 _LAST_PLACE = 2**31 - 1
-# Each names the rows that may match, newest first. In a session a later place is a later number too.
+# Statements that select candidate rows, newest first. In a session a later place has a higher id too.
 _BY_STATUS = f"SELECT id FROM {_TABLE} WHERE space_id = %s AND status = %s AND id < %s ORDER BY id DESC LIMIT %s"  # noqa: S608
-# Left to itself SQLite takes the index of the space alone and looks at every grain.
+# INDEXED BY or CROSS JOIN: SQLite would otherwise use the index of the space alone and read every grain.
 _BY_PIN = {
     vendor: f"SELECT id FROM {_TABLE}{by} WHERE space_id = %s AND pinned AND id < %s ORDER BY id DESC LIMIT %s"  # noqa: S608
     for vendor, by in (("sqlite", " INDEXED BY grain_pinned"), ("postgresql", ""))
@@ -48,7 +48,7 @@ _HAS_TAG = {
 
 @dataclass(frozen=True)
 class ListFilters:
-    """What a list is narrowed to; None narrows nothing."""
+    """Validated filters of a list; None does not filter."""
 
     session: str | None = None
     speaker: str | None = None
@@ -56,25 +56,25 @@ class ListFilters:
     origin: str | None = None
     writer: str | None = None
     pinned: bool | None = None
-    since: datetime | None = None  # said, or recorded where nobody told
+    since: datetime | None = None  # compared with said_at, or recorded_at without one
     until: datetime | None = None
 
     def __bool__(self) -> bool:
         return any(getattr(self, name) is not None for name in FIELDS)
 
-    def window(self, space: int | None, status: str, before: int) -> tuple[str, list[Any]]:
-        """The statement that names the rows to look at, by the narrowest index there is."""
+    def window(self, space: int | None, status: str, below: int) -> tuple[str, list[Any]]:
+        """Statement that selects the rows to read, with the most selective index."""
         if self.session is not None:
-            place = [before, space, self.session, _LAST_PLACE]
-            return _BY_SESSION, [space, self.session, *place, before, LOOKED_AT]
+            place = [below, space, self.session, _LAST_PLACE]
+            return _BY_SESSION, [space, self.session, *place, below, LOOKED_AT]
         if space is not None and (terms := self._terms()):
-            return _BY_WORDS[connection.vendor], [_held(space, terms), before, LOOKED_AT]
+            return _BY_WORDS[connection.vendor], [_held(space, terms), below, LOOKED_AT]
         if self.pinned:
-            return _BY_PIN[connection.vendor], [space, before, LOOKED_AT]
-        return _BY_STATUS, [space, status, before, LOOKED_AT]
+            return _BY_PIN[connection.vendor], [space, below, LOOKED_AT]
+        return _BY_STATUS, [space, status, below, LOOKED_AT]
 
     def conditions(self) -> tuple[str, list[Any]]:
-        """What a row must be, as ` AND ...` on the table called g."""
+        """SQL conditions of the filters as ` AND ...` on the table alias g."""
         found: list[tuple[str, Any]] = [
             (f"g.{name} = %s", getattr(self, name))
             for name in ("session", "speaker", "origin", "writer", "pinned")
@@ -89,13 +89,13 @@ class ListFilters:
         return "".join(f" AND {condition}" for condition, _ in found), [value for _, value in found]
 
     def _terms(self) -> list[str]:
-        """What the full text knows such grains by: a tag has a term of its own, a speaker those of the name."""
+        """Full text terms of the filters: one for a tag, those of the name for a speaker."""
         tagged = [f"#{self.tag}"] if self.tag is not None else []
         return [*tagged, *(words.terms(self.speaker) if self.speaker is not None else ())]
 
 
 def check_filters(given: dict[str, Any]) -> ListFilters:
-    """The narrowing, or a refusal that names the field."""
+    """Validate filters of a list; raises Invalid with the name of the field."""
     for name in given:
         if name not in FIELDS:
             raise Invalid.unknown(name, FIELDS, what="parameter")
@@ -128,7 +128,7 @@ def _name(given: dict[str, Any], name: str, longest: int) -> str | None:
 
 
 def _held(space: int, terms: list[str]) -> Any:
-    """All of these terms, as the full text of the database is asked for them."""
+    """Full text query for grains that have all these terms."""
     keys = [words.key(term) for term in dict.fromkeys(terms)]
     if connection.vendor == "sqlite":
         return full_text._tokens(space, keys)

@@ -1,4 +1,4 @@
-"""The grain a verb is about."""
+"""Lookup of the grain that a verb is called with."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from memory.grains.models import Grain
 
 
 def find_for_change(call: RunningCall, grain: object) -> Grain:
-    """The grain a verb is to change, whose space it changes then."""
+    """Find a grain to change, and set the space of the call to its space."""
     row = find_grain(call.principal, grain)
     call.space = row.space_id
     return row
 
 
 def find_grain(principal: Principal, grain: object) -> Grain:
-    """By its outside id. Foreign and absent grains get the same answer."""
+    """Find a grain by its UUID. Grains of other spaces and unknown ids get the same answer."""
     try:
         number = uuid.UUID(grain)  # type: ignore[arg-type]  # whatever was given
     except (ValueError, TypeError, AttributeError):

@@ -1,4 +1,4 @@
-"""A person's word that a grain matters: decay and clean-up leave it alone until that is taken back."""
+"""Pinning of grains by people: a pinned grain is exempt from decay and clean-up."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memory.grains.models import Grain
 
 @verb("grains.pin", needs="grains.manage")
 def pin(call: RunningCall, *, grain: str, pinned: bool = True) -> Change:
-    """Pin a grain, or let it go again."""
+    """Pin or unpin a grain."""
     if not isinstance(pinned, bool):
         raise Invalid("pinned must be true or false.", field="pinned")
     row = find_for_change(call, grain)
@@ -23,7 +23,7 @@ def pin(call: RunningCall, *, grain: str, pinned: bool = True) -> Change:
         changed = bool(Grain.objects.filter(pk=row.pk, pinned=not pinned).update(pinned=pinned))
         call.record(str(row.uuid), chain=row.space.uuid.hex, pinned=pinned, changed=changed)
         if changed:
-            # In the grain's space, also where an administrator or the shell acts from outside of it.
+            # Audited in the space of the grain, also for an administrator or the shell, who have no space of their own.
             events.append(
                 "grain.pinned" if pinned else "grain.unpinned",
                 space=row.space_id,

@@ -1,7 +1,7 @@
-"""Changing the encoder under live traffic: new vectors beside the old ones, page by page, then the old ones go.
+"""Change of the encoder during operation: new vectors are added page by page, then old ones are deleted.
 
-Vectors carry the name of their encoder and arenas read only those of the one in use, so both kinds can
-stand there while the work goes on. It can be stopped at any moment: what is left is what has no vector yet.
+Vectors have the name of their encoder and arenas read only those of the active one, so both kinds can exist
+meanwhile. It can be interrupted at any time and continues with the grains that have no vector yet.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memory.grains.models import Grain, JudgedQuestion, Vector
 from memory.grains.vectors import existing_grains, save_vectors
 
 PAGE = 256
-_DROPPED = 5_000  # rows at a time: no write waits long behind them
+_DROPPED = 5_000  # rows deleted at once, so that no write waits long
 _GRAINS, _VECTORS = Grain._meta.db_table, Vector._meta.db_table
 _WITHOUT = (
     f"FROM {_GRAINS} g LEFT JOIN {_VECTORS} v ON v.space_id = g.space_id AND v.encoder = %s AND v.grain_id = g.id "
@@ -55,14 +55,14 @@ def reembed(call: RunningCall, *, encoder: Encoder, after: int = 0) -> Change:
     page, last = encode_page(encoder, found)
 
     def change() -> dict[str, Any]:
-        there = existing_grains(space, page.numbers)
-        kept = [row for row, number in enumerate(page.numbers) if number in there]
+        existing = existing_grains(space, page.numbers)
+        kept = [row for row, number in enumerate(page.numbers) if number in existing]
         numbers = [page.numbers[row] for row in kept]
         save_vectors(space, encoder.name, numbers, *quantise(page.vectors[kept]))
         call.record("", encoder=encoder.name, grains=len(numbers))
         if numbers:
-            told = {"grains": len(numbers), "conduits": 0, "encoder": encoder.name}
-            call.event("grains.enriched", "", told, Changes(tuple(numbers)).pack())
+            data = {"grains": len(numbers), "conduits": 0, "encoder": encoder.name}
+            call.event("grains.enriched", "", data, Changes(tuple(numbers)).pack())
         return {"encoded": len(numbers), "seen": sum(number <= last for number, _, _ in found), "last": last}
 
     return change
@@ -70,9 +70,9 @@ def reembed(call: RunningCall, *, encoder: Encoder, after: int = 0) -> Change:
 
 @verb("grains.reembed_questions", needs="grains.manage")
 def reembed_questions(call: RunningCall, *, encoder: Encoder, after: int = 0) -> Change:
-    """Encode the next page of judged questions, so that votes go on being worth something to like ones.
+    """Encode the next page of judged questions, so that votes still affect similar questions.
 
-    A question keeps one vector: this is for the encoder in use, not for one that is prepared ahead.
+    A question has one vector: only for the active encoder, not for one that is prepared in advance.
     """
     space = call.principal.space
     if space is None:
@@ -94,8 +94,8 @@ def reembed_questions(call: RunningCall, *, encoder: Encoder, after: int = 0) ->
             )
         call.record("", encoder=encoder.name, questions=len(page.numbers))
         if page.numbers:
-            told = {"questions": len(page.numbers), "encoder": encoder.name}
-            call.event("questions.encoded", "", told, Changes(judged=tuple(page.numbers)).pack())
+            summary = {"questions": len(page.numbers), "encoder": encoder.name}
+            call.event("questions.encoded", "", summary, Changes(judged=tuple(page.numbers)).pack())
         return {"encoded": len(page.numbers), "seen": sum(number <= last for number, _, _ in found), "last": last}
 
     return change
@@ -103,7 +103,7 @@ def reembed_questions(call: RunningCall, *, encoder: Encoder, after: int = 0) ->
 
 @verb("grains.drop_vectors", needs="grains.manage")
 def drop_others(call: RunningCall, *, encoder: str) -> Change:
-    """Let go of some of the vectors that are not this encoder's; 0 when there are none left."""
+    """Delete some of the vectors of other encoders; returns their number, 0 if none are left."""
     space = call.principal.space
 
     def change() -> dict[str, Any]:

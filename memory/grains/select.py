@@ -1,4 +1,4 @@
-"""Reading grains back, with raw SQL because these are the hottest reads."""
+"""Selectors of grains: list and one grain, with raw SQL because they are read most often."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _PAGE = (
     f"SELECT {_COLUMNS} FROM {_TABLE} g "  # noqa: S608
     "WHERE g.space_id = %s AND g.status = %s AND g.id < %s ORDER BY g.id DESC LIMIT %s"
 )
-# The rows looked at, how many and down to which; of them the numbers of those that match; their rows. Always one
-# row at least, so that a page on which nothing matched still knows where it stopped. CROSS JOIN: SQLite would
-# otherwise begin with every grain of the status.
+# Rows that were read, their number and lowest id; the ids of those that match; their columns. Returns at least one row,
+# so that a page without matches knows its last id. CROSS JOIN: SQLite would otherwise begin with every grain of the
+# status.
 _NARROWED = (
     "WITH looked AS ({window}), edge AS (SELECT COUNT(*) AS seen, MIN(id) AS low FROM looked), "  # noqa: S608
     f"found AS (SELECT looked.id FROM looked CROSS JOIN {_TABLE} g WHERE g.id = looked.id "
@@ -42,7 +42,7 @@ _NARROWED = (
 
 
 def grain_shape(row: tuple[Any, ...]) -> dict[str, Any]:
-    """Everything there is to say about a grain by itself."""
+    """Fields of a grain, without links or history."""
     grain = hydrate.grain_row(row[: -len(_OWN)])
     ordinal, label, digest, enriched = row[-len(_OWN) :]
     return {
@@ -53,14 +53,14 @@ def grain_shape(row: tuple[Any, ...]) -> dict[str, Any]:
         "corroborations": grain.corroborations,
         "digest": digest,
         "enriched": bool(enriched),
-        # flux-memory's names for the two.
+        # Names of the two in flux-memory.
         "content_snippet": grain.text[:SNIPPET],
         "created_at": clock.rfc3339(grain.recorded_at),
     }
 
 
 def load_row(principal: Principal, grain: uuid.UUID) -> tuple[Any, ...]:
-    """One grain of the principal's space as it is stored. Foreign and absent ids get the same answer."""
+    """Row of one grain of the principal's space. Ids of other spaces and unknown ids get the same answer."""
     with connection.cursor() as cursor:
         cursor.execute(_ONE, [grain.hex if connection.vendor == "sqlite" else grain, principal.space])
         found = cursor.fetchone()
@@ -78,19 +78,19 @@ def check_limit(limit: int) -> None:
 def page(
     principal: Principal, *, status: str = "active", limit: int = 50, cursor: str | None = None, **narrowed: Any
 ) -> dict[str, Any]:
-    """The newest grains of a status, narrowed by `narrowing.FIELDS`, and the cursor of the next page.
+    """The newest grains of a status, filtered by `list_filters.FIELDS`, and the cursor of the next page.
 
-    A narrowed page may be short, even empty, and still have a next one: it looked at as many rows as it may.
+    A filtered page may be short, even empty, and still have a next one: a page reads a limited number of rows.
     """
     if status not in Grain.Status.values:
         raise Invalid(f"status must be one of {', '.join(Grain.Status.values)}.", field="status")
     check_limit(limit)
     narrow = list_filters.check_filters(narrowed)
-    before = cursor_position(cursor) if cursor is not None else 2**63 - 1
-    found, low = _narrowed(principal, narrow, status, before, limit) if narrow else (None, None)
+    below = cursor_position(cursor) if cursor is not None else 2**63 - 1
+    found, low = _narrowed(principal, narrow, status, below, limit) if narrow else (None, None)
     if found is None:
         with connection.cursor() as query:
-            query.execute(_PAGE, [principal.space, status, before, limit + 1])
+            query.execute(_PAGE, [principal.space, status, below, limit + 1])
             found = query.fetchall()
     if len(found) > limit:
         found = found[:limit]
@@ -103,10 +103,10 @@ def page(
 
 
 def _narrowed(
-    principal: Principal, narrow: list_filters.ListFilters, status: str, before: int, limit: int
+    principal: Principal, narrow: list_filters.ListFilters, status: str, below: int, limit: int
 ) -> tuple[list[tuple[Any, ...]], int | None]:
-    """The matching rows, and where looking stopped if there may be more below."""
-    window, bounds = narrow.window(principal.space, status, before)
+    """The matching rows, and the id the next page continues from, if there may be more."""
+    window, bounds = narrow.window(principal.space, status, below)
     conditions, values = narrow.conditions()
     with connection.cursor() as query:
         query.execute(

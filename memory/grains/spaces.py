@@ -1,4 +1,4 @@
-"""Every space of the instance, for jobs that are asked for in each."""
+"""Requests of a job for every space of the instance."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def numbers() -> list[int]:
 
 
 def in_each_space(ask: Callable[[int], object]) -> Callable[[], None]:
-    """Ask for every space of the instance."""
+    """Request a job for every space of the instance."""
 
     def each() -> None:
         for space in numbers():

@@ -1,4 +1,4 @@
-"""Storing grains: the raw text is durable before anything else happens to it."""
+"""Store verbs: the text of a grain is committed before any further processing."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _LEAVING = (Grain.Status.DORMANT.value, Grain.Status.ARCHIVED.value, Grain.Statu
 
 @dataclass(frozen=True)
 class StoredGrain:
-    """The grain an item became or corroborated, as it is after the write."""
+    """Result of storing an item: its new or corroborated grain, after the write."""
 
     number: int
     uuid: uuid.UUID
@@ -61,15 +61,15 @@ class StoredGrain:
     salt: str
 
 
-_Known = dict[tuple[str, str, str], StoredGrain]  # by the key of the item
-# flux-memory's words for what became of a text, beside ours. It had none for a text that was removed.
+_Known = dict[tuple[str, str, str], StoredGrain]  # by `GrainInput.key`
+# Results of a store in flux-memory, by ours. It has none for a removed text.
 ACTIONS = {"stored": "stored_wired", "corroborated": "duplicate", **{name: name for name in removals.REMOVED}}
 # So many callers (X-Caller-Id) of one agent can store at full speed at the same time.
 CALLERS_AT_ONCE = 4
 
 
 def agent_limit() -> int:
-    """Grains all callers of one agent may store together in any 60 seconds."""
+    """Most grains that all callers of one agent together may store in any 60 seconds."""
     return CALLERS_AT_ONCE * config.current().MAX_GRAINS_PER_MINUTE
 
 
@@ -79,7 +79,7 @@ def ticket(call: RunningCall, cost: int) -> Ticket:
 
 @verb("grains.store", needs="grains.write")
 def store(call: RunningCall, **given: Any) -> Change:
-    """Remember one text. `items.FIELDS` are what may be said about it."""
+    """Store one text; `grain_input.FIELDS` are its optional fields."""
     item = check_grain_input(given, ceiling=call.principal.ceiling)
     share = ticket(call, 1)
 
@@ -92,7 +92,7 @@ def store(call: RunningCall, **given: Any) -> Change:
 
 @verb("grains.store_batch", needs="grains.write")
 def store_batch(call: RunningCall, *, items: Any) -> Change:
-    """Remember up to MAX_GRAINS_PER_CALL texts: each is stored or refused on its own, all in one commit."""
+    """Store up to MAX_GRAINS_PER_CALL texts in one commit; each is stored or refused on its own."""
     limit = config.current().MAX_GRAINS_PER_CALL
     if not isinstance(items, list) or not 1 <= len(items) <= limit:
         raise Invalid(f"items must be a list of 1 to {limit}.", field="items", limit=limit)
@@ -106,7 +106,7 @@ def store_batch(call: RunningCall, *, items: Any) -> Change:
             if isinstance(error, Forbidden):
                 forbidden.append(error)
             results[index] = {"index": index, "grain_id": None, "status": "refused", "error": error.body()}
-    # At least one: a batch of nothing but refusals leaves a link too, and must not be free.
+    # At least one: a batch of refusals alone is audited too, and must count against the limit.
     share = ticket(call, max(1, len(good)))
 
     def change() -> dict[str, Any]:
@@ -128,12 +128,12 @@ def store_batch(call: RunningCall, *, items: Any) -> Change:
     return change
 
 
-# A text that is here already from the same origin and session is not stored again: it gains a corroboration.
+# A text that exists already from the same origin and session is not stored again: its grain is corroborated.
 _OR_CORROBORATE = (
     "ON CONFLICT (space_id, digest, origin, session) DO UPDATE SET "
     f"corroborations = {_TABLE}.corroborations + 1, "
-    # Said again, a text that was on its way out is wanted: what we acknowledge must not be purged.
-    # The new row says as what: active, unless a person removed the text.
+    # A grain pending deletion becomes active when its text is stored again: what we acknowledge must not be purged.
+    # Its status is that of the new row: active, unless a person removed the text.
     f"status = CASE WHEN {_TABLE}.status IN {_LEAVING} THEN excluded.status ELSE {_TABLE}.status END, "
     f"salt = CASE WHEN {_TABLE}.salt = '' THEN excluded.salt ELSE {_TABLE}.salt END "
     "RETURNING id, uuid, digest, origin, session, status, salt"
@@ -141,7 +141,7 @@ _OR_CORROBORATE = (
 
 
 def insert(call: RunningCall, given: list[GrainInput]) -> list[dict[str, Any]]:
-    """New texts become grains and are wired, equal ones of the same origin and session are corroborated."""
+    """Insert new texts as grains with their links; equal ones of the same origin and session are corroborated."""
     space, moment = call.principal.space, clock.now()
     if space is None:
         raise Invalid("The space to store in is missing.", field="space")
@@ -149,76 +149,76 @@ def insert(call: RunningCall, given: list[GrainInput]) -> list[dict[str, Any]]:
     for item in given:
         first.setdefault(item.key, item)
     unique = list(first.values())
-    before = linking.find_existing(space, unique, moment)
-    known = _upsert(call, unique, before, moment)
-    pairs = list(zip(unique, before, strict=True))
-    new = [(item, then) for item, then in pairs if known[item.key].uuid == item.grain]
-    told = {}
+    existing = linking.find_existing(space, unique, moment)
+    known = _upsert(call, unique, existing, moment)
+    pairs = list(zip(unique, existing, strict=True))
+    new = [(item, earlier) for item, earlier in pairs if known[item.key].uuid == item.grain]
+    packed = {}
     if new:
         usage.add_usage(call.principal, [item.text for item, _ in new])
-        placed = [linking.NewGrain(known[item.key].number, item) for item, _ in new]
-        told = linking.link_grains(space, placed, [then for _, then in new], moment)
-        full_text.index_terms(space, [(one.grain, one.item.keys) for one in placed])
+        linked = [linking.NewGrain(known[item.key].number, item) for item, _ in new]
+        packed = linking.link_grains(space, linked, [earlier for _, earlier in new], moment)
+        full_text.index_terms(space, [(one.grain, one.item.keys) for one in linked])
         jobs.ask_for_enrichment(space)
-    # Said again, it came back: the arenas must show it, and its history tells why.
-    moved = [(item, then) for item, then in pairs if then.same and then.status != known[item.key].status]
-    back = [(item, then) for item, then in moved if known[item.key].status == _ACTIVE]
-    if back:
+    # Stored again, a grain was restored: arenas must show it, and its history needs the reason.
+    changed = [(item, earlier) for item, earlier in pairs if earlier.same and earlier.status != known[item.key].status]
+    restored = [(item, earlier) for item, earlier in changed if known[item.key].status == _ACTIVE]
+    if restored:
         steps = [
-            PlannedTransition(then.same or 0, known[item.key].uuid, then.status, _ACTIVE, SAID_AGAIN)
-            for item, then in back
+            PlannedTransition(earlier.same or 0, known[item.key].uuid, earlier.status, _ACTIVE, SAID_AGAIN)
+            for item, earlier in restored
         ]
         transitions.record_transitions(space, steps, actor=call.principal.actor)
-    removed = _removed(call, space, given, known, dict(zip(first, before, strict=True)))
-    over = {
+    removed = _removed(call, space, given, known, dict(zip(first, existing, strict=True)))
+    not_valid = {
         known[item.key].number
-        for item, then in pairs
-        if (then.over if then.same else not validity.is_valid_at(item, moment))
+        for item, earlier in pairs
+        if (earlier.over if earlier.same else not validity.is_valid_at(item, moment))
     }
-    again = _true_again(given, known, over, moment) if over else {}
-    for number, item in again.items():
+    reopened = _true_again(given, known, not_valid, moment) if not_valid else {}
+    for number, item in reopened.items():
         validity.reopen_validity(number, item, moment)
-    came = {then.same for _, then in moved if then.same} | again.keys()
-    told = {number: Changes((number,)).pack() for number in came} | told
+    changed_grains = {earlier.same for _, earlier in changed if earlier.same} | reopened.keys()
+    packed = {number: Changes((number,)).pack() for number in changed_grains} | packed
     repeated = Counter(known[item.key].number for item in given)
     _corroborate({number: times - 1 for number, times in repeated.items() if times > 1})
-    return [_answer(call, item, known[item.key], told, again, removed) for item in given]
+    return [_answer(call, item, known[item.key], packed, reopened, removed) for item in given]
 
 
 def _removed(
-    call: RunningCall, space: int, given: list[GrainInput], known: _Known, before: dict[Any, linking.Existing]
+    call: RunningCall, space: int, given: list[GrainInput], known: _Known, existing: dict[Any, linking.Existing]
 ) -> set[int]:
-    """Of what was stored, the grains a person's decision removes; it is told of each."""
+    """Stored grains that a person's decision covers; each is recorded on the decision."""
     repeats: list[StoredAgain] = []
     found: set[int] = set()
     for item in given:
-        one, then = known[item.key], before[item.key]
-        covered = then.status_for(origins.RANK[item.origin]) != _ACTIVE
-        if then.removal is None or not covered or one.status not in removals.REMOVED:
+        stored, earlier = known[item.key], existing[item.key]
+        covered = earlier.status_for(origins.RANK[item.origin]) != _ACTIVE
+        if earlier.removal is None or not covered or stored.status not in removals.REMOVED:
             continue
-        # Its history has a step once: where it is new, or was on its way out by another's word.
-        stepped = one.number not in found and then.status != one.status
-        repeats.append(StoredAgain(then.removal, one.number if stepped else None, then.status or _ACTIVE))
-        found.add(one.number)
+        # A transition is written only if the grain is new, or was pending deletion by somebody else.
+        stepped = stored.number not in found and earlier.status != stored.status
+        repeats.append(StoredAgain(earlier.removal, stored.number if stepped else None, earlier.status or _ACTIVE))
+        found.add(stored.number)
     if repeats:
         removals.record_stored_again(space, repeats, by=call.principal.actor)
     return found
 
 
 def _true_again(
-    given: list[GrainInput], known: _Known, over: Container[int], moment: datetime
+    given: list[GrainInput], known: _Known, not_valid: Container[int], moment: datetime
 ) -> dict[int, GrainInput]:
-    """Of grains whose time is over or has not come, the first item that says they are true now."""
-    again: dict[int, GrainInput] = {}
+    """By grain that is not valid now, the first item that states it as valid now."""
+    reopened: dict[int, GrainInput] = {}
     for item in given:
         number = known[item.key].number
-        if number in over and number not in again and validity.is_valid_at(item, moment):
-            again[number] = item
-    return again
+        if number in not_valid and number not in reopened and validity.is_valid_at(item, moment):
+            reopened[number] = item
+    return reopened
 
 
-def _upsert(call: RunningCall, unique: list[GrainInput], before: list[linking.Existing], moment: datetime) -> _Known:
-    """One statement; the grain of each item, new or known."""
+def _upsert(call: RunningCall, unique: list[GrainInput], existing: list[linking.Existing], moment: datetime) -> _Known:
+    """Insert or corroborate in one statement; returns the grain of each item, new or existing."""
     space, who, label = call.principal.space, call.principal.actor, call.principal.label
     values = [
         (
@@ -229,7 +229,7 @@ def _upsert(call: RunningCall, unique: list[GrainInput], before: list[linking.Ex
             texts.new_salt(),
             item.origin,
             origins.RANK[item.origin],
-            then.status_for(origins.RANK[item.origin]),
+            earlier.status_for(origins.RANK[item.origin]),
             who,
             label,
             0,
@@ -242,7 +242,7 @@ def _upsert(call: RunningCall, unique: list[GrainInput], before: list[linking.Ex
             item.valid_to,
             moment,
         )
-        for item, then, ordinal in zip(unique, before, linking.ordinals(unique, before), strict=True)
+        for item, earlier, ordinal in zip(unique, existing, linking.ordinals(unique, existing), strict=True)
     ]
     return {
         (digest, origin, session): StoredGrain(
@@ -255,28 +255,31 @@ def _upsert(call: RunningCall, unique: list[GrainInput], before: list[linking.Ex
 def _answer(
     call: RunningCall,
     item: GrainInput,
-    one: StoredGrain,
-    told: dict[int, bytes],
-    again: dict[int, GrainInput],
+    stored: StoredGrain,
+    packed: dict[int, bytes],
+    reopened: dict[int, GrainInput],
     removed: set[int],
 ) -> dict[str, Any]:
-    """Leave the audit entry and the event of one item; what its caller is told."""
-    grain, status = str(one.uuid), "stored" if one.uuid == item.grain else "corroborated"
-    more: dict[str, Any] = {"reopened": True} if again.get(one.number) is item else {}
-    kind = "grain.blocked" if one.number in removed else f"grain.{status}"
+    """Write the audit entry and event of one item; returns its result."""
+    grain, status = str(stored.uuid), "stored" if stored.uuid == item.grain else "corroborated"
+    more: dict[str, Any] = {"reopened": True} if reopened.get(stored.number) is item else {}
+    kind = "grain.blocked" if stored.number in removed else f"grain.{status}"
     reason: dict[str, str] = {}
-    if one.status in removals.REMOVED:
-        # Whoever stored it must not take it for findable.
-        status, reason = one.status, {"reason": removals.explain_removed(one.status, by_person=one.number in removed)}
+    if stored.status in removals.REMOVED:
+        # The caller must learn that the grain is not recalled.
+        status, reason = (
+            stored.status,
+            {"reason": removals.explain_removed(stored.status, by_person=stored.number in removed)},
+        )
         more["status"] = status
-    call.record(grain, digest=texts.salted(item.digest, one.salt), origin=item.origin, **{"status": status, **more})
-    # What the arenas are told goes with the grain's first event: a second one in the same batch changes nothing.
-    call.event(kind, grain, {"origin": item.origin, **more}, told.pop(one.number, None))
+    call.record(grain, digest=texts.salted(item.digest, stored.salt), origin=item.origin, **{"status": status, **more})
+    # Changes for arenas are sent with the first event of a grain; a second one in the same batch changes nothing.
+    call.event(kind, grain, {"origin": item.origin, **more}, packed.pop(stored.number, None))
     return {"grain_id": grain, "status": status, "action": ACTIONS[status], "provenance": item.origin, **reason}
 
 
 def _corroborate(times: dict[int, int]) -> None:
-    """Texts that stand several times in one batch: the statement above counted only their first."""
+    """Count further copies of texts in one batch: the upsert counted only the first."""
     if times:
         with connection.cursor() as cursor:
             cursor.executemany(

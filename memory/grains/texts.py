@@ -1,4 +1,4 @@
-"""What counts as a storable text, and when two texts say the same."""
+"""Validation of texts, and digests by which equal texts are found."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from fluxcore import config
 from fluxcore.canonical_json import refuse_surrogates
 from fluxcore.errors import Invalid
 
-# White space, controls and zero-width characters: a text of nothing else says nothing. Also in the OpenAPI document.
+# White space, controls and zero-width characters: a text of these alone is empty. Also in the OpenAPI document.
 BLANK = r"\u0000-\u0020\u007f-\u00a0\u00ad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff"
 _VISIBLE = re.compile(f"[^{BLANK}]")
-# Controls and half characters, and what hides or reorders the words beside it: in no session, speaker or tag.
+# Controls, lone surrogates, and characters that hide or reorder others: not allowed in sessions, speakers or tags.
 HIDDEN = r"\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
 _HIDDEN = re.compile(rf"[{HIDDEN}\ud800-\udfff]")
 
 
 def check_text(text: object, *, name: str = "content") -> str:
-    """The text as given, or a refusal. It is stored and returned byte for byte."""
+    """Validate a text, which is stored and returned byte for byte; raises Invalid."""
     if not isinstance(text, str):
         raise Invalid(f"{name} must be a text.", field=name)
     if "\0" in text:
-        # PostgreSQL cannot hold it and SQLite would cut the text there: the same verdict on both.
+        # PostgreSQL cannot store NUL and SQLite would cut the text there: refused on both.
         raise Invalid(f"{name} contains a NUL character.", field=name)
     refuse_surrogates(text, name=name)
     if _VISIBLE.search(text) is None:
@@ -37,12 +37,12 @@ def check_text(text: object, *, name: str = "content") -> str:
 
 
 def is_visible(name: str) -> bool:
-    """Whether there is something to read in a name and nothing hidden in it."""
+    """Whether a name has visible characters and no hidden ones."""
     return _HIDDEN.search(name) is None and _VISIBLE.search(name) is not None
 
 
 def digest(text: str) -> str:
-    """Equal up to Unicode composition and white space; anything else is another statement."""
+    """Digest of a text, the same for texts that differ only in Unicode composition and white space."""
     if not unicodedata.is_normalized("NFC", text):
         text = _composed(text)
     return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()
@@ -53,13 +53,13 @@ def new_salt() -> str:
 
 
 def salted(digest: str, salt: str) -> str:
-    """A digest for the audit chain, which keeps it for ever: without the salt nobody can find a text by guessing."""
+    """Salted digest for the audit chain, which is permanent: without the salt nobody can guess the text."""
     return hashlib.sha256(f"{salt}{digest}".encode()).hexdigest()
 
 
 def _composed(text: str) -> str:
-    """NFC. Marks are put in order here, because the library orders a run of them by insertion:
-    a long run in a bad order would keep it busy for seconds."""
+    """Text in NFC. Combining marks are sorted here, because the library sorts a run of them by insertion:
+    a long unsorted run would take seconds."""
     marks = [
         (unicodedata.combining(character), character)
         for given in text

@@ -1,6 +1,6 @@
-"""Number and bytes of grains per writer and per space, and their ceilings.
+"""Storage use: number and bytes of grains by writer and by space, and their limits.
 
-The counts are rows of their own, changed in the commit that stores or purges grains: no look at the grains themselves.
+Counts are separate rows, changed in the commit that stores or purges grains; grains themselves are never counted.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from fluxcore.errors import QuotaReached
 from fluxcore.writes import limit_messages
 from memory.grains.models import Grain, GrainUsage
 
-SPACE = ""  # stands for all writers of a space together
+SPACE = ""  # writer of the row that sums all writers of a space
 _TABLE = GrainUsage._meta.db_table
 _ADD = (
     f"INSERT INTO {_TABLE} (space_id, writer, grains, bytes) VALUES {{rows}} "  # noqa: S608
     f"ON CONFLICT (space_id, writer) DO UPDATE SET grains = {_TABLE}.grains + excluded.grains, "
     f"bytes = {_TABLE}.bytes + excluded.bytes RETURNING writer, grains, bytes"
 )
-_Used = dict[str, tuple[int, int]]  # grains and bytes by writer
+_Used = dict[str, tuple[int, int]]  # number of grains and their bytes, by writer
 _DO = "Delete memories and purge them"
 
 
 @dataclass(frozen=True)
 class Ceiling:
-    """How much one writer, or the space, may have stored."""
+    """Limit of one writer, or of the space, in grains or bytes."""
 
     writer: str
     called: str
@@ -50,7 +50,7 @@ class Ceiling:
 
 
 def ceilings(principal: Principal) -> list[Ceiling]:
-    """What holds for a caller, its own first. People, the shell and models have only those of the space."""
+    """Ceilings of a caller, its own before those of the space, which alone apply to people, the shell and models."""
     own = [
         Ceiling(principal.actor, f"The memory of {principal.name}", "grains", "MAX_GRAINS_PER_AGENT"),
         Ceiling(principal.actor, f"The memory of {principal.name}", "bytes", "MAX_BYTES_PER_AGENT"),
@@ -63,7 +63,7 @@ def ceilings(principal: Principal) -> list[Ceiling]:
 
 
 def add_usage(principal: Principal, texts: Sequence[str]) -> None:
-    """Count new grains, inside the write and with one statement; refused when that is more than a ceiling allows."""
+    """Count new grains with one statement, inside the write; raises a refusal if a ceiling is exceeded."""
     size = sum(map(size_of, texts))
     used = _add(principal.space or 0, {SPACE: (len(texts), size), principal.actor: (len(texts), size)})
     for one in ceilings(principal):
@@ -72,7 +72,7 @@ def add_usage(principal: Principal, texts: Sequence[str]) -> None:
 
 
 def count_fitting(principal: Principal, texts: Sequence[str]) -> tuple[int, QuotaReached | None]:
-    """How many of these new grains, from the first on, fit; and the refusal of the others. Inside the write."""
+    """Number of these new grains, from the first on, that fit, and the refusal of the others. Inside the write."""
     used, fits, refusal = load_usage(principal.space or 0), len(texts), None
     for one in ceilings(principal):
         costs = [1] * len(texts) if one.what == "grains" else map(size_of, texts)
@@ -83,7 +83,7 @@ def count_fitting(principal: Principal, texts: Sequence[str]) -> tuple[int, Quot
 
 
 def subtract_usage(space: int, grains: Iterable[Grain]) -> None:
-    """Purged grains no longer count. Inside the write."""
+    """Subtract purged grains, inside the write."""
     counts: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
     for row in grains:
@@ -95,7 +95,7 @@ def subtract_usage(space: int, grains: Iterable[Grain]) -> None:
 
 
 def load_usage(space: int) -> _Used:
-    """What is stored in a space, by writer."""
+    """Grains and bytes stored in a space, by writer."""
     found = GrainUsage.objects.filter(space=space).values_list("writer", "grains", "bytes")
     return {writer: (grains, size) for writer, grains, size in found}
 

@@ -1,4 +1,4 @@
-"""The end of a statement's truth: what was valid until a moment stays readable as of then, and answers no longer."""
+"""Validity of grains: a grain whose validity has ended is recalled only as of an earlier time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memory.grains.models import Grain
 
 @verb("grains.close", needs="grains.manage")
 def close(call: RunningCall, *, grain: str, at: str | None = None) -> Change:
-    """Say until when a grain was true: now, or the moment given. The same moment again changes nothing."""
+    """End the validity of a grain now or at a given time. The same time again changes nothing."""
     row = find_for_change(call, grain)
     moment = clock.now() if at is None else grain_input.parse_time(at, name="at")
     if row.valid_from is not None and moment <= row.valid_from:
@@ -42,7 +42,7 @@ def close(call: RunningCall, *, grain: str, at: str | None = None) -> Change:
 
 
 def _known(number: int, moment: datetime, *, asked: bool) -> datetime:
-    """The end it has already, if that is what was asked for; for nothing in particular any that has passed will do."""
+    """The present end of validity if it is the requested one; without a requested one, any that has passed."""
     end = Grain.objects.values_list("valid_to", flat=True).get(pk=number)
     if end is None or (end != moment if asked else end > moment):
         raise Conflict("The memory already has another end of validity.", valid_to=clock.rfc3339(end))
@@ -50,15 +50,15 @@ def _known(number: int, moment: datetime, *, asked: bool) -> datetime:
 
 
 def is_valid_at(item: grain_input.GrainInput, moment: datetime) -> bool:
-    """Whether what is said is said to be true now."""
+    """Whether the input states a validity that includes now."""
     begun = item.valid_from is None or item.valid_from <= moment
     return begun and (item.valid_to is None or item.valid_to > moment)
 
 
 def reopen_validity(number: int, item: grain_input.GrainInput, moment: datetime) -> None:
-    """A statement whose time was over, or had not come, is made again: it is true as long as is said now.
+    """Set the validity of a grain that was stored again while it was not valid.
 
-    Inside a write. What is known of its beginning stays, unless it was to begin only later.
+    Inside a write. The new end of validity replaces the old one; its begin is kept unless it is in the future.
     """
     Grain.objects.filter(pk=number, valid_from__gt=moment).update(valid_from=item.valid_from)
     Grain.objects.filter(pk=number).update(valid_to=item.valid_to)

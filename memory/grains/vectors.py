@@ -1,4 +1,4 @@
-"""Vectors of grains as rows: kept by encoder, so that two kinds are never compared."""
+"""Rows of vectors, one per grain and encoder, so that vectors of two encoders are never compared."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PIECE = 500
 def save_vectors(
     space: int, encoder: str, grains: Sequence[int], data: NDArray[np.int8], scale: NDArray[np.float32]
 ) -> None:
-    """Write the vectors of grains; an earlier one of the same encoder is replaced."""
+    """Write vectors of grains; an earlier one of the same encoder is replaced."""
     new = [
         (space, grain, encoder, data.shape[1], float(one), numbers.tobytes())
         for grain, numbers, one in zip(grains, data, scale, strict=True)
@@ -35,12 +35,12 @@ def save_vectors(
 
 
 def existing_grains(space: int, grains: Iterable[int]) -> set[int]:
-    """Which of these grains the space has."""
+    """Those of these grains that exist in the space."""
     values: Any
     if connection.vendor == "postgresql":
         where, values = "id = ANY(%s)", list(grains)
     else:
-        # As one value: SQLite counts the marks of a statement.
+        # One JSON value, because SQLite limits the number of parameters.
         where, values = "id IN (SELECT value FROM json_each(%s))", json.dumps(list(grains))
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT id FROM {_GRAINS} WHERE space_id = %s AND {where}", [space, values])  # noqa: S608

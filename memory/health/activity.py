@@ -1,6 +1,6 @@
-"""Who stores and asks in a space: from sums by the hour and counts of the minute, never from what was stored or asked.
+"""Activity of agents in a space, from sums by the hour and counts of the minute, never from texts or queries.
 
-A few statements whatever the number of agents and the length of their past.
+A few statements, whatever the number of agents and the length of their history.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from memory.extraction import mode as model
 from memory.grains import store
 from memory.health import usage
 from memory.health.event_sums import hour_of
-from memory.health.models import Tally
+from memory.health.models import HourlySum
 
 HOURS = 24
-MOST = 100  # agents on one page, those that called last
+MOST = 100  # agents on one page, the most recently active ones
 NOTHING_USED = limits.LimitUse(0, 0)
 _COUNTED = ("stores", "stated", "answered", "judged")
 
 
 @dataclass(frozen=True)
 class LimitShare:
-    """How much of a limit is used: by the last minute, or by what is stored."""
+    """Used share of a limit, of a rate or a quota."""
 
     what: str
     used: int
@@ -55,7 +55,7 @@ class LimitShare:
 
 @dataclass(frozen=True)
 class AgentActivity:
-    """One agent, as what it did of late shows it."""
+    """Recent activity of one agent."""
 
     number: int
     uuid: UUID
@@ -64,17 +64,17 @@ class AgentActivity:
     active: bool
     parent: str | None
     capabilities: tuple[str, ...]  # its own and granted, cut to its trust; a parent may cut them further
-    tokens: int  # that work
+    tokens: int  # number of valid tokens
     last_seen: datetime | None
-    totals: dict[str, int]  # of the last day
+    totals: dict[str, int]  # sums of the last day
     hours: tuple[tuple[int, int], ...]  # stores and answers, the oldest hour first
-    shares: tuple[LimitShare, ...]  # of the limits per minute
-    quotas: tuple[LimitShare, ...]  # of what it may have stored, and spend in a day
+    shares: tuple[LimitShare, ...]  # used shares of rate limits
+    quotas: tuple[LimitShare, ...]  # used shares of storage quotas and the daily model budget
 
 
 @selector("agents.activity", needs="accounts.read")
 def activity(principal: Principal) -> list[AgentActivity]:
-    """The agents of the space, those that called last first."""
+    """Agents of the space, most recently active first."""
     now = clock.now()
     usable = Q(tokens__revoked_at=None) & (Q(tokens__expires_at=None) | Q(tokens__expires_at__gt=now))
     agents = list(
@@ -106,7 +106,7 @@ def activity(principal: Principal) -> list[AgentActivity]:
 
 
 def quota_shares(own: usage.QuotaUse, budgeted: tuple[int, int] | None) -> tuple[LimitShare, ...]:
-    """What an agent uses of each quota; `budgeted` are its calls and tokens of a day, where a model is asked."""
+    """Used share of each quota of an agent; `budgeted` are its model calls and tokens of a day, if a model is used."""
     settings = config.current()
     found = [
         LimitShare("memories", own.grains, settings.MAX_GRAINS_PER_AGENT),
@@ -123,9 +123,9 @@ def quota_shares(own: usage.QuotaUse, budgeted: tuple[int, int] | None) -> tuple
 
 
 def _sums(space: int, hour: int) -> tuple[dict[str, dict[tuple[str, int], float]], int]:
-    """What each caller did in each of the last hours, and the hour that is not over yet."""
+    """Sums of each caller in each of the last hours, the current one included."""
     found: dict[str, dict[tuple[str, int], float]] = defaultdict(dict)
-    rows = Tally.objects.filter(space=space, hour__gt=hour - HOURS, name__in=_COUNTED).exclude(who="")
+    rows = HourlySum.objects.filter(space=space, hour__gt=hour - HOURS, name__in=_COUNTED).exclude(who="")
     for who, name, at, value in rows.values_list("who", "name", "hour", "value"):
         found[who][name, at] = value
     return found, hour

@@ -31,7 +31,7 @@ class WarningPage(FluxModelAdmin):
     group = "Memory"
     about = "Signals outside their healthy range. The Vitals page shows their charts."
     space_path = "space_id"
-    acts = (
+    row_actions = (
         Action(
             "acknowledge",
             "Acknowledge",

@@ -1,4 +1,4 @@
-"""Warnings that leave the machine: only where an operator asked for it, seldom, signed, and without a memory's text."""
+"""Alerts: signed webhook messages about warnings, if an operator configured them, rate limited, without texts."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _ORDER = (INFO, WARNING, CRITICAL)
 
 
 def alert_problem() -> str | None:
-    """Why alerts that are wanted cannot be sent."""
+    """Problem of the configuration because of which alerts cannot be sent, or None."""
     here = config.current()
     found = webhook.webhook_problem(here.ALERT_WEBHOOK_URL, here.ALERT_WEBHOOK_SECRET) if here.ALERTS_ENABLED else None
     return f"alerts are not sent: {found}" if found else None
 
 
 def request_alert(space: int, reading: SignalReading, held: SignalStatus, what: str, now: datetime) -> SignalStatus:
-    """Have a warning sent, unless it is too small a matter or one about the same signal went out lately."""
+    """Request an alert about a warning, unless it is not severe enough or one about its signal was sent recently."""
     here, at = config.current(), int(now.timestamp())
     lately = held.alerted and 0 <= at - held.alerted < here.ALERT_MIN_INTERVAL_HOURS * 3600
     small = _ORDER.index(held.severity) < _ORDER.index(here.ALERT_LEAST_SEVERITY)
@@ -52,15 +52,15 @@ def request_alert(space: int, reading: SignalReading, held: SignalStatus, what: 
 
 
 def send_alert(run: Run) -> Apply | None:
-    """The handler of `health.alert`. A failure is tried again as any job is, and then parked where people see it."""
+    """The handler of `health.alert`. A failure is retried like any job, and then parked and shown to people."""
     here = config.current()
     if not here.ALERTS_ENABLED:
         run.say("Alerts were switched off meanwhile.")
         return None
-    said = alert_problem()
-    if said:
-        run.say(said)
-        raise webhook.Unsendable(said)
+    problem = alert_problem()
+    if problem:
+        run.say(problem)
+        raise webhook.AlertUndeliverable(problem)
     body = orjson.dumps(alert_message(run))
     try:
         webhook.post_signed(
@@ -70,7 +70,7 @@ def send_alert(run: Run) -> Apply | None:
             at=int(clock.now().timestamp()),
             private=here.ALERT_PRIVATE_ADDRESSES,
         )
-    except webhook.Unsendable as error:
+    except webhook.AlertUndeliverable as error:
         run.say(f"The webhook failed: {error}.")
         raise
     run.say("Sent to the webhook.")
@@ -86,7 +86,7 @@ def _sent(space: int | None, signal: str) -> None:
 
 
 def alert_message(run: Run) -> dict[str, Any]:
-    """What is posted: numbers, names of ours and a sentence of ours. The id stays the same when it is sent again."""
+    """Message of an alert: numbers, our own names and a sentence. A message that is sent again has the same id."""
     args = run.args
     signal = SIGNALS_BY_NAME.get(args["signal"])
     return {

@@ -1,4 +1,4 @@
-"""What a stretch of the event log adds to the sums, before it is written: pure counting, event by event."""
+"""Sums of a part of the event log, computed in memory before they are written."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from fluxcore.events import LoggedEvent
 from memory.arena.changes import unpack
 
-ALL_TIME_HOUR = 0  # the hour under which sums of all time stand
-# What these callers ask is not what the memory is for: flux-memory's roles for machinery and trials.
+ALL_TIME_HOUR = 0  # hour of the rows with sums of all time
+# Callers that are not counted for quality: roles of flux-memory for machinery and tests.
 UNCOUNTED_LABELS = frozenset({"system", "admin", "test"})
 _EVERS = frozenset({"recalls", "judged"})
 
@@ -18,7 +18,7 @@ Key = tuple[int, str, int, str]  # space, who, hour, name
 
 
 class EventSums:
-    """Sums by space, caller, hour and name; and what has to be looked up before they are complete."""
+    """Sums by space, caller, hour and name, and the questions that must be read before they are complete."""
 
     def __init__(self) -> None:
         self.sums: dict[Key, float] = defaultdict(float)
@@ -47,7 +47,7 @@ def hour_of(seconds: float) -> int:
 
 
 def counts_for_quality(actor: str, label: str = "") -> bool:
-    """Whether what this caller does says something about quality: agents at work do, people and machinery do not."""
+    """Whether recalls of this caller are counted for quality: those of agents are, of people and machinery not."""
     return actor.startswith("agent:") and label.rpartition(":")[2].strip().lower() not in UNCOUNTED_LABELS
 
 
@@ -86,7 +86,7 @@ def _learned(sheet: EventSums, change: LoggedEvent, space: int, hour: int) -> No
 
 
 def _judged(packed: bytes) -> tuple[int, ...]:
-    """The questions whose votes a change has moved; none in a change of a kind that is not known here."""
+    """Ids of questions whose votes a change affects; none if the change cannot be read."""
     try:
         return unpack(packed).judged
     except ValueError:
@@ -94,7 +94,7 @@ def _judged(packed: bytes) -> tuple[int, ...]:
 
 
 def _some(name: str, key: str) -> Callable[[EventSums, LoggedEvent, int, int], None]:
-    """Events that tell a number of something; one that tells none stands for one."""
+    """Number that an event reports; 1 for an event without a number."""
 
     def heard(sheet: EventSums, change: LoggedEvent, space: int, hour: int) -> None:
         sheet.add(space, hour, name, _number(change.data, key) if key in change.data else 1.0)

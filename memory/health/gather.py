@@ -1,7 +1,7 @@
 """The job `health.gather`: follows the event log from where it stopped, adds to the sums, asks for measurements.
 
-The sums and the place in the log are one commit, and the place moves only from where it was read: a stretch of the log
-is counted once, whoever tries it how often.
+Sums and position in the log are one commit, and the position is only updated from the value that was read: every part
+of the log is counted once, however often and by however many workers it is tried.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from fluxcore.events import Position
 from fluxcore.work.run import Apply, Run
 from memory.health import jobs, judged_questions
 from memory.health.event_sums import ALL_TIME_HOUR, EventSums, Key, hour_of
-from memory.health.models import CountedQuestion, LogPosition, Reading, SpaceHealth, Tally
+from memory.health.models import CountedQuestion, HourlySum, LogPosition, Reading, SpaceHealth
 from memory.health.signals import MONTH
 
 PAGE = 500
-MOST = 20_000  # events of one run; the next begins at once where there are more
-SPACES = 200  # measured in one tick, those that wait longest first
+MOST = 20_000  # events of one run; if there are more, the next run begins at once
+SPACES = 200  # spaces measured per run, those measured longest ago first
 _ONE = 1
 _TALLY = ("space", "who", "hour", "name", "value")
 _OR_ADD = (
     "ON CONFLICT (space_id, who, hour, name) "
-    f"DO UPDATE SET value = {Tally._meta.db_table}.value + excluded.value RETURNING id"
+    f"DO UPDATE SET value = {HourlySum._meta.db_table}.value + excluded.value RETURNING id"
 )
 _TOGETHER = 1_000
 _FORGET_AT_ONCE = 5_000
-# How long what is kept, in hours: sums of callers, sums of a space, those its weeks are told by, readings.
+# Retention in hours: sums of callers, sums of a space, sums for weekly figures, readings.
 KEEP_CALLERS, KEEP_SUMS, KEEP_WEEKS = 48, MONTH + 48, 24 * 400
 KEEP_FINE, KEEP_HOURLY = 48, MONTH + 24
 WEEKLY = ("judged", "hits")
@@ -69,13 +69,13 @@ def gather(run: Run) -> Apply:
 
 
 def counted_position() -> Position:
-    """Up to where the log was counted. An instance that has a past begins with it."""
+    """Position up to which the log was counted; at first the begin of the log."""
     row = LogPosition.objects.filter(pk=_ONE).first()
     return Position(row.xid, row.event) if row else Position()
 
 
 def _move(begin: Position, end: Position) -> None:
-    """From where it was read and from nowhere else."""
+    """Advance the position, only from the value that was read."""
     LogPosition.objects.get_or_create(pk=_ONE, defaults={"xid": 0, "event": 0})
     if not LogPosition.objects.filter(pk=_ONE, xid=begin.xid, event=begin.id).update(xid=end.xid, event=end.id):
         raise Conflict("These events were counted by another process meanwhile.")
@@ -84,11 +84,11 @@ def _move(begin: Position, end: Position) -> None:
 def add_sums(sums: Iterable[tuple[Key, float]]) -> None:
     values = [(*key, value) for key, value in sorted(sums) if value]
     for begin in range(0, len(values), _TOGETHER):
-        raw_sql.upsert(Tally, _TALLY, values[begin : begin + _TOGETHER], _OR_ADD)
+        raw_sql.upsert(HourlySum, _TALLY, values[begin : begin + _TOGETHER], _OR_ADD)
 
 
 def _due() -> list[int]:
-    """The spaces that were measured longest ago, or never."""
+    """Spaces that were measured longest ago, or never."""
     known = dict(SpaceHealth.objects.order_by("measured_at").values_list("space_id", "measured_at"))
     spaces = list(Space.objects.order_by("pk").values_list("pk", flat=True))
     waiting: list[tuple[bool, datetime | None, int]] = [
@@ -98,9 +98,9 @@ def _due() -> list[int]:
 
 
 def delete_old_sums(now: datetime) -> None:
-    """Let go of what no window reaches any more, a bounded part at a time."""
+    """Delete rows older than every window, a limited number at a time."""
     hour = hour_of(now.timestamp())
-    old = Tally.objects.exclude(hour=ALL_TIME_HOUR)
+    old = HourlySum.objects.exclude(hour=ALL_TIME_HOUR)
     _delete(old.filter(hour__lt=hour - KEEP_CALLERS).exclude(who=""))
     _delete(old.filter(hour__lt=hour - KEEP_SUMS, who="").exclude(name__in=WEEKLY))
     _delete(old.filter(hour__lt=hour - KEEP_WEEKS, who=""))

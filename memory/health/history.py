@@ -1,4 +1,4 @@
-"""The past of a space's signals: lines for a page, weeks, warnings. Gathered in the database, so a page stays small."""
+"""History of a space's signals: lines for charts, weekly hit rates, warnings. Aggregated in the database."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from accounts.verbs import selector
 from fluxcore import clock
 from fluxcore.errors import Invalid
 from memory.health.event_sums import ALL_TIME_HOUR, hour_of
-from memory.health.models import Reading, Tally, Warning
+from memory.health.models import HourlySum, Reading, Warning
 
-_READINGS, _TALLIES = Reading._meta.db_table, Tally._meta.db_table
-# By the name of a range: its hours, and the seconds that one point stands for.
+_READINGS, _TALLIES = Reading._meta.db_table, HourlySum._meta.db_table
+# By name of a time range: its hours, and the seconds of one point.
 RANGES = {"day": (24, 900), "week": (168, 3600), "month": (720, 6 * 3600)}
 WEEKS = 12
 MOST_WARNINGS = 30
@@ -34,7 +34,7 @@ _BY_WEEK = (
 
 @dataclass(frozen=True)
 class SignalLine:
-    """One signal over time: seconds, values and the healthy band at each."""
+    """One signal over time: seconds, values, and the healthy range at each."""
 
     at: list[int]
     value: list[float | None]
@@ -44,7 +44,7 @@ class SignalLine:
 
 @selector("health.timeline", needs="health.read")
 def timeline(principal: Principal, *, over: str = "day") -> dict[str, SignalLine]:
-    """Every signal over a day, a week or a month: a bounded number of points each."""
+    """Every signal over a day, a week or a month, with a limited number of points."""
     if over not in RANGES:
         raise Invalid(f"range must be one of {', '.join(RANGES)}.", field="range")
     hours, step = RANGES[over]
@@ -68,7 +68,7 @@ def recent_values(principal: Principal, *, points: int) -> dict[str, list[float 
 
 @selector("health.weeks", needs="health.read")
 def weekly_hit_rates(principal: Principal) -> list[dict[str, Any]]:
-    """Hit rate by week, from the oldest: of the judged recalls, how many held something useful."""
+    """Hit rate by week, oldest first: share of judged recalls with a useful result."""
     found: dict[int, dict[str, float]] = defaultdict(dict)
     with connection.cursor() as cursor:
         cursor.execute(_BY_WEEK, [principal.space, hour_of(clock.now().timestamp()) - WEEKS * 168])
@@ -77,11 +77,11 @@ def weekly_hit_rates(principal: Principal) -> list[dict[str, Any]]:
     return [
         {
             "week": datetime.fromtimestamp((week * 168 - 72) * 3600, UTC).date(),
-            "judged": int(said["judged"]),
-            "rate": said.get("hits", 0.0) / said["judged"],
+            "judged": int(sums["judged"]),
+            "rate": sums.get("hits", 0.0) / sums["judged"],
         }
-        for week, said in found.items()
-        if said.get("judged", 0) >= 1
+        for week, sums in found.items()
+        if sums.get("judged", 0) >= 1
     ][-WEEKS:]
 
 

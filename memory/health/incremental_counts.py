@@ -1,7 +1,7 @@
-"""What is there, counted a stretch at a time: a large space is counted over several measurements, a small one at once.
+"""Incremental counts of grains and links: a large space is counted over several measurements, a small one at once.
 
-Sums that every change adds to would drift with the first change that forgot to say so. This counts rows, at most
-`STRETCH` grains and their links in one go, so it costs the same in a space of any size.
+Running totals would be wrong after the first change that missed an update. This counts rows, at most `STRETCH` grains
+and their links at a time, so the cost does not depend on the size of the space.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _COUNT = f"""
 
 
 def count_next_stretch(space: int, walk: dict[str, Any]) -> tuple[dict[str, Any], dict[str, float] | None]:
-    """The next stretch: where the count is now, and the levels once it has come round."""
+    """Count the next part; returns the state of the count, and the totals once it is complete."""
     at, after = int(walk.get("status", 0)), int(walk.get("after", 0))
     sums: dict[str, float] = dict(walk.get("sums", {}))
     left = STRETCH
@@ -47,7 +47,7 @@ def count_next_stretch(space: int, walk: dict[str, Any]) -> tuple[dict[str, Any]
             grains, last, *parts = cursor.fetchone()
         sums[status] = sums.get(status, 0.0) + grains
         for name, value in zip(_PARTS, parts, strict=True):
-            # Only what is active is called core or orphaned; links count wherever they lead.
+            # Only active grains are counted as core or orphaned; links are counted whatever their target.
             if name not in ("core", "orphans") or status == Grain.Status.ACTIVE:
                 sums[name] = sums.get(name, 0.0) + float(value or 0)
         left -= grains

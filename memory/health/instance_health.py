@@ -1,4 +1,4 @@
-"""How the instance is doing, in the amount of detail the caller may see."""
+"""Health of the instance, with the details that the caller may see."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from memory.health import alerts, report
 
 
 def health(principal: Principal | None) -> dict[str, Any]:
-    """`ok` for everybody: the door answers. How the space and the instance are, for holders of health.read."""
+    """`ok` for every caller, because the server answers; with health.read also the state of space and instance."""
     if principal is None or not may(principal, "health.read"):
         return {"status": "ok"}
     return {**instance_details(), "model": model.overview(principal.space), **report.report(principal)}
 
 
 def instance_details(durability: str | None = None) -> dict[str, Any]:
-    """`durability`: of the instance that runs, where another process asks."""
+    """Details of the instance; `durability` is that of the running servers, if another process asks."""
     import platform
 
     import django
@@ -77,7 +77,7 @@ def database_state() -> dict[str, str]:
 
 
 def warnings(durability: str) -> list[str]:
-    """What an operator should look at, each with the next step."""
+    """Warnings for operators, each with the next step."""
     found = []
     live = config.live()
     live()

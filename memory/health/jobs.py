@@ -1,4 +1,4 @@
-"""Background work of health: events are counted, spaces measured, learning replayed, warnings sent."""
+"""Jobs of health: events are counted, spaces measured, learning replayed, alerts sent."""
 
 from __future__ import annotations
 

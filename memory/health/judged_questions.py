@@ -34,7 +34,7 @@ _TOGETHER = 500
 
 @dataclass(frozen=True)
 class QuestionVotes:
-    """What the votes on one question come down to."""
+    """Summary of the votes on one question."""
 
     space: int
     who: str
@@ -59,7 +59,7 @@ class QuestionVotes:
 
 
 def add_changed_votes(sheet: EventSums) -> None:
-    """Look at every question whose votes changed and add to the sheet what is different now. Call inside a write."""
+    """Read every question whose votes changed and add the differences to the sums. Call inside a write."""
     for questions in sheet.judged.values():
         wanted = sorted(questions)
         for begin in range(0, len(wanted), _TOGETHER):
@@ -67,27 +67,27 @@ def add_changed_votes(sheet: EventSums) -> None:
 
 
 def _settle(sheet: EventSums, questions: Sequence[int]) -> None:
-    before = {
+    counted = {
         row.judged: QuestionVotes(
             row.space_id, row.who, row.hour, row.confidence, row.judged_now, row.useful, row.evidence
         )
         for row in CountedQuestion.objects.filter(judged__in=questions)
     }
-    now = dict(_now(questions))
-    after: dict[int, QuestionVotes] = {}
-    for question in {*before, *now}:
-        known, said = before.get(question), now.get(question)
-        if known is not None:
-            # The receipt may be gone by now, or the question itself; what it was counted under stays.
-            found = (said.judged, said.useful, said.evidence) if said else (False, False, False)
-            known.count(sheet, -1)
-            said = QuestionVotes(known.space, known.who, known.hour, known.confidence, *found)
-        if said is not None:
-            said.count(sheet, 1)
-            after[question] = said
+    present = dict(_now(questions))
+    updated: dict[int, QuestionVotes] = {}
+    for question in {*counted, *present}:
+        earlier, votes = counted.get(question), present.get(question)
+        if earlier is not None:
+            # Trace or question may have been deleted since; the caller and hour it was counted under are kept.
+            found = (votes.judged, votes.useful, votes.evidence) if votes else (False, False, False)
+            earlier.count(sheet, -1)
+            votes = QuestionVotes(earlier.space, earlier.who, earlier.hour, earlier.confidence, *found)
+        if votes is not None:
+            votes.count(sheet, 1)
+            updated[question] = votes
     values = [
         (one.space, question, one.who, one.hour, one.confidence, one.judged, one.useful, one.evidence)
-        for question, one in after.items()
+        for question, one in updated.items()
     ]
     if values:
         raw_sql.upsert(CountedQuestion, _COLUMNS, values, _OR_REPLACE)

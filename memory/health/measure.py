@@ -1,6 +1,6 @@
-"""The job `health.measure`: one space's signals from its sums, and what that means for its warnings.
+"""The job `health.measure`: computes the signals of a space from its sums, and updates its warnings.
 
-It reads a bounded number of rows, whatever the space has lived through: sums by the hour, one stretch of the graph.
+It reads a limited number of rows, whatever the history of the space: sums by the hour, and a part of the graph.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from fluxcore.errors import Conflict
 from fluxcore.work.run import Apply, Run
 from memory.health import alerts, incremental_counts, warning_rules
 from memory.health.event_sums import ALL_TIME_HOUR, hour_of
+from memory.health.models import HourlySum, SpaceHealth, Warning
 from memory.health.models import Reading as Kept
-from memory.health.models import SpaceHealth, Tally, Warning
 from memory.health.signals import DAY, MONTH, SETTLED, SIGNALS, WEEK, SignalCounts
 from memory.health.signals import SignalReading as Read
 from memory.health.warning_rules import SignalStatus
 
-FIRST_STRETCHES = 10  # of the first count of a space, so that a large one need not wait days for its levels
-REPLAY_DAYS = 30  # how long a replay's word counts
-_TALLIES = Tally._meta.db_table
-# By window: how many hours back it begins, and how many before now it ends.
+FIRST_STRETCHES = 10  # parts of the first count of a space, so that a large one has its totals soon
+REPLAY_DAYS = 30  # age up to which the result of a replay is used
+_TALLIES = HourlySum._meta.db_table
+# By window: begin and end, in hours before now.
 _WINDOWS = {DAY: (DAY, 0), WEEK: (WEEK, 0), MONTH: (MONTH, 0), SETTLED: (DAY, 1)}
 _BETWEEN = "SUM(CASE WHEN hour > %s AND hour <= %s THEN value ELSE 0 END)"
 _SUMS = (
@@ -53,35 +53,35 @@ def measure(run: Run) -> Apply | None:
     if space is None:
         return None
     now = clock.now()
-    before = SpaceHealth.objects.filter(space=space.pk).first() or SpaceHealth(space=space)
-    levels, walk, counted = _levels(before)
-    readings = [signal.read(signal_counts(space, levels, before.replay, now)) for signal in SIGNALS]
-    coarse = before.measured_at is None or hour_of(before.measured_at.timestamp()) != hour_of(now.timestamp())
+    earlier = SpaceHealth.objects.filter(space=space.pk).first() or SpaceHealth(space=space)
+    levels, walk, counted = _levels(earlier)
+    readings = [signal.read(signal_counts(space, levels, earlier.replay, now)) for signal in SIGNALS]
+    coarse = earlier.measured_at is None or hour_of(earlier.measured_at.timestamp()) != hour_of(now.timestamp())
 
     def apply() -> None:
         kept, _ = SpaceHealth.objects.get_or_create(space=space)
-        if kept.beat != before.beat:
+        if kept.beat != earlier.beat:
             raise Conflict("This space was measured by another process meanwhile.")
         kept.signals = {one.signal.name: _note(space.pk, kept, one, now).kept() for one in readings}
         _write(space.pk, readings, now, coarse)
         kept.beat, kept.measured_at = kept.beat + 1, now
         kept.levels, kept.walk, kept.counted = levels, walk, counted
         kept.status = space_status(space.pk)
-        # Not `moved` and not `replay`: others write those.
+        # Without `moved` and `replay`, which other jobs write.
         kept.save(update_fields=["beat", "measured_at", "signals", "levels", "walk", "counted", "status"])
         run.say(f"{space.name}: {kept.status}.")
 
     return apply
 
 
-def _levels(before: SpaceHealth) -> tuple[dict[str, Any], dict[str, Any], int]:
-    """What is there, as far as it is counted; the count under way; and as of which change the last whole one is."""
-    walk, levels, counted = dict(before.walk), dict(before.levels), before.counted
+def _levels(earlier: SpaceHealth) -> tuple[dict[str, Any], dict[str, Any], int]:
+    """Totals of the last complete count, state of the running one, and value of `moved` when the last one began."""
+    walk, levels, counted = dict(earlier.walk), dict(earlier.levels), earlier.counted
     for _ in range(1 if levels else FIRST_STRETCHES):
-        if not walk and counted == before.moved:
-            break  # nothing has changed since
-        began = walk.setdefault("moved", before.moved)
-        walk, found = incremental_counts.count_next_stretch(before.space_id, walk)
+        if not walk and counted == earlier.moved:
+            break  # no change since the last complete count
+        began = walk.setdefault("moved", earlier.moved)
+        walk, found = incremental_counts.count_next_stretch(earlier.space_id, walk)
         if found is None:
             walk["moved"] = began
         else:
@@ -91,7 +91,7 @@ def _levels(before: SpaceHealth) -> tuple[dict[str, Any], dict[str, Any], int]:
 
 
 def signal_counts(space: Space, levels: Mapping[str, float], replay: Mapping[str, Any], now: datetime) -> SignalCounts:
-    """Everything the signals of a space are made of, in three statements."""
+    """Input of all signals of a space, read in three statements."""
     hour = hour_of(now.timestamp())
     bounds = [hour - back for window in _WINDOWS.values() for back in window]
     with connection.cursor() as cursor:
@@ -112,7 +112,7 @@ def signal_counts(space: Space, levels: Mapping[str, float], replay: Mapping[str
 
 
 def caller_counts(space: int, now: datetime) -> dict[str, dict[str, float]]:
-    """What each caller did within a day."""
+    """Sums of each caller over the last day."""
     found: dict[str, dict[str, float]] = defaultdict(dict)
     with connection.cursor() as cursor:
         cursor.execute(_CALLERS, [space, hour_of(now.timestamp()) - DAY])
@@ -127,28 +127,28 @@ def space_status(space: int) -> str:
 
 
 def _note(space: int, kept: SpaceHealth, reading: Read, now: datetime) -> SignalStatus:
-    """One reading more: raise, keep or clear the signal's warning, and tell the log and the webhook what is new."""
+    """Process one reading: raise, keep or clear the warning of the signal, with event and alert."""
     signal = reading.signal
     held, what = warning_rules.next_status(SignalStatus.of(kept.signals.get(signal.name, {})), reading)
     current = Warning.objects.filter(space=space, signal=signal.name, cleared_at=None)
     if what in (warning_rules.RAISED, warning_rules.RERAISED):
-        said = {
+        fields = {
             "severity": held.severity,
             "value": reading.value,
             "low": reading.low,
             "high": reading.high,
             "seen_at": now,
         }
-        if not current.update(**said, acknowledged_at=None, acknowledged_by=""):
-            Warning.objects.create(space_id=space, signal=signal.name, times=held.times, raised_at=now, **said)
+        if not current.update(**fields, acknowledged_at=None, acknowledged_by=""):
+            Warning.objects.create(space_id=space, signal=signal.name, times=held.times, raised_at=now, **fields)
         held = alerts.request_alert(space, reading, held, what, now)
     elif what == warning_rules.ONGOING and reading.state.bad:
         current.update(value=reading.value, seen_at=now)
     elif what == warning_rules.CLEARED:
         current.update(cleared_at=now)
     if what in _TOLD:
-        told = {"signal": signal.name, "severity": held.severity or reading.severity, "value": reading.value}
-        events.append(_TOLD[what], space=space, actor="worker", subject=signal.name, data=told)
+        data = {"signal": signal.name, "severity": held.severity or reading.severity, "value": reading.value}
+        events.append(_TOLD[what], space=space, actor="worker", subject=signal.name, data=data)
     return held
 
 

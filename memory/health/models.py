@@ -1,4 +1,4 @@
-"""What health is read from and what was read: sums that only grow, one condition per space, readings, warnings."""
+"""Tables of health: hourly sums, counted questions, measured state of each space, readings, warnings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.db.models import Q
 
 
 class LogPosition(models.Model):
-    """How far the event log has been counted. One row."""
+    """Position up to which the event log was counted. One row."""
 
     id = models.PositiveSmallIntegerField(primary_key=True)
     xid = models.BigIntegerField(default=0)
@@ -20,17 +20,18 @@ class LogPosition(models.Model):
         return f"{self.xid}.{self.event}"
 
 
-class Tally(models.Model):
-    """How much of something there was in one hour, of a space or of one caller in it. Only ever added to."""
+class HourlySum(models.Model):
+    """Sum of one quantity in one hour, of a space or of one caller in it. Values only increase."""
 
     id = models.BigAutoField(primary_key=True)
     space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
     who = models.CharField(max_length=160, default="")  # "": the space as a whole
-    hour = models.IntegerField()  # since 1970; 0: ever
+    hour = models.IntegerField()  # hours since 1970; 0: sum of all time
     name = models.CharField(max_length=32)
     value = models.FloatField()
 
     class Meta:
+        db_table = "health_tally"  # the name of release 0.5: tables keep theirs
         verbose_name_plural = "tallies"
         indexes = [models.Index(fields=["space", "hour"], name="tally_callers", condition=~Q(who=""))]
         constraints = [models.UniqueConstraint(fields=["space", "who", "hour", "name"], name="tally_once")]
@@ -40,17 +41,17 @@ class Tally(models.Model):
 
 
 class CountedQuestion(models.Model):
-    """What was counted of one judged question, so that a vote which changes changes the sums by the difference."""
+    """State of one judged question as it was counted, so that a changed vote changes the sums by the difference."""
 
     id = models.BigAutoField(primary_key=True)
     space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
-    judged = models.BigIntegerField(unique=True)  # the question's own number
+    judged = models.BigIntegerField(unique=True)  # id of the question
     who = models.CharField(max_length=160)
-    hour = models.IntegerField()  # in which it was asked
-    confidence = models.FloatField(null=True)  # of the answer; None: its receipt is gone
-    judged_now = models.BooleanField()  # whether any vote on it stands
-    useful = models.BooleanField()  # whether something of the answer was
-    evidence = models.BooleanField()  # whether it is known what would have answered it
+    hour = models.IntegerField()  # hour of the question
+    confidence = models.FloatField(null=True)  # of the answer; None: its trace was deleted
+    judged_now = models.BooleanField()  # whether it has any vote
+    useful = models.BooleanField()  # whether any result of the answer was useful
+    evidence = models.BooleanField()  # whether a right answer is known
 
     class Meta:
         db_table = "health_verdict"  # the name of release 0.5: tables keep theirs
@@ -61,19 +62,19 @@ class CountedQuestion(models.Model):
 
 
 class SpaceHealth(models.Model):
-    """How one space is: what was last counted and measured of it, and how far the counting has come."""
+    """Health of one space: its last measurement, and the state of the running count."""
 
     id = models.BigAutoField(primary_key=True)
     space = models.OneToOneField("accounts.Space", on_delete=models.PROTECT, related_name="+")
-    beat = models.BigIntegerField(default=0)  # measurements so far: of two at once only one counts
+    beat = models.BigIntegerField(default=0)  # number of measurements; of two at once only one is written
     measured_at = models.DateTimeField(null=True, db_index=True)
     status = models.CharField(max_length=8, default="healthy")
-    signals = models.JSONField(default=dict)  # by name, as `dwell.Held` has it
-    levels = models.JSONField(default=dict)  # what is there, as of the last whole count
-    walk = models.JSONField(default=dict)  # a count under way
-    moved = models.BigIntegerField(default=0)  # how often the graph was seen to change
-    counted = models.BigIntegerField(default=-1)  # that number when the last whole count began
-    replay = models.JSONField(default=dict)  # what learning was worth, by the last `flux_eval`
+    signals = models.JSONField(default=dict)  # by signal, the fields of `warning_rules.SignalStatus`
+    levels = models.JSONField(default=dict)  # numbers of grains and links by the last complete count
+    walk = models.JSONField(default=dict)  # state of a running count
+    moved = models.BigIntegerField(default=0)  # number of observed changes of the graph
+    counted = models.BigIntegerField(default=-1)  # value of `moved` when the last complete count began
+    replay = models.JSONField(default=dict)  # effect of learning, by the last replay
 
     class Meta:
         db_table = "health_condition"  # the name of release 0.5: tables keep theirs
@@ -83,17 +84,17 @@ class SpaceHealth(models.Model):
 
 
 class Reading(models.Model):
-    """The value of one signal at one moment, with the range that was healthy then."""
+    """Value of one signal at one time, with its healthy range at that time."""
 
     id = models.BigAutoField(primary_key=True)
     space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
-    at = models.BigIntegerField()  # seconds since 1970: pages gather them by hours
+    at = models.BigIntegerField()  # seconds since 1970, because pages group them by hours
     signal = models.CharField(max_length=40)
     value = models.FloatField(null=True)
     low = models.FloatField(null=True)
     high = models.FloatField(null=True)
     state = models.CharField(max_length=8)
-    hourly = models.BooleanField()  # the first of its hour is kept longer
+    hourly = models.BooleanField()  # first of its hour, which is kept longer
 
     class Meta:
         indexes = [models.Index(fields=["at"], name="reading_fine", condition=Q(hourly=False))]
@@ -104,7 +105,7 @@ class Reading(models.Model):
 
 
 class Warning(models.Model):
-    """A signal that left its range and stayed outside, from when until when."""
+    """Warning about a signal outside its healthy range, with begin and end."""
 
     class Severity(models.TextChoices):
         INFO = "INFO"
@@ -118,7 +119,7 @@ class Warning(models.Model):
     value = models.FloatField(null=True)
     low = models.FloatField(null=True)
     high = models.FloatField(null=True)
-    times = models.PositiveIntegerField()  # 1: never before
+    times = models.PositiveIntegerField()  # how often it was raised; 1: first time
     raised_at = models.DateTimeField()
     seen_at = models.DateTimeField()
     cleared_at = models.DateTimeField(null=True)

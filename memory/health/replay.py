@@ -1,8 +1,8 @@
-"""Was learning worth it? The space's own judged questions, asked again with and without what votes taught.
+"""Replay: measures the effect of learning by recalling a space's judged questions with and without it.
 
-The honest number leaves a question's own votes out: what it is worth is what *others* taught about it. Beside it
-stands what the same question gains when it comes again. Both are of a bounded sample of the newest questions, on an
-arena of its own: what is left out of it is left out for nobody else.
+The main figure leaves a question's own votes out, so that it measures what votes on *other* questions taught. The other
+figure includes them: the gain when the same question is asked again. Both use a limited sample of the newest questions
+on an arena of its own, so that recalls of others are not affected.
 """
 
 from __future__ import annotations
@@ -28,20 +28,21 @@ from memory.arena.votes import VoteRow
 from memory.embedding import active_encoder
 from memory.engine.ranking import recall as engine
 from memory.engine.text import question, words
-from memory.grains.models import Conduit, Effect, JudgedQuestion, Vote
+from memory.grains.models import Conduit, JudgedQuestion, Vote, VoteEffect
 from memory.health.models import CountedQuestion, SpaceHealth
 from memory.learning import credit
 from memory.recall import engine_settings, filters
 from memory.recall.recall_request import RecallRequest
 
 SAMPLE, MOST = 200, 5_000
-LEAST = 20  # fewer judged questions than this say nothing
-DEPTH, FIRST = 10, 5  # of nDCG, and of a hit
+LEAST = 20  # judged questions below which no result is given
+DEPTH = 10  # places of an answer that nDCG counts
+FIRST = 5  # places of an answer that a hit counts
 
 
 @dataclass(frozen=True)
 class ReplayScore:
-    """How well a sample is answered: a right grain among the first five, and nDCG@10."""
+    """Quality of the answers to a sample: share with a right grain among the first five, and nDCG@10."""
 
     hit_rate: float
     ndcg: float
@@ -50,9 +51,9 @@ class ReplayScore:
 @dataclass(frozen=True)
 class ReplayOutcome:
     questions: int
-    without: ReplayScore  # no learning at all
-    others: ReplayScore  # with what was taught on other questions
-    own: ReplayScore  # and on this one
+    without: ReplayScore  # without any learning
+    others: ReplayScore  # with votes on other questions
+    own: ReplayScore  # with all votes, also on the question itself
 
     @property
     def gain(self) -> float:
@@ -67,19 +68,19 @@ class ReplayOutcome:
 
 @verb("health.replay", needs="jobs.manage")
 def replay_now(call: RunningCall, *, sample: int = SAMPLE, step: Callable[[], object] = lambda: None) -> Change:
-    """Replay a space's judged questions and keep what came of it."""
+    """Replay a space's judged questions now and save the result."""
     space = call.principal.space
     if space is None:
         raise Invalid("The space is missing.", field="space")
     if isinstance(sample, bool) or not isinstance(sample, int) or not 1 <= sample <= MOST:
         raise Invalid(f"sample must be from 1 to {MOST}.", field="sample")
     found = measure_outcome(space, sample, step)
-    told = found.shape() if found else {"questions": 0}
+    outcome = found.shape() if found else {"questions": 0}
 
     def change() -> dict[str, Any]:
         _keep(space, found)
-        call.record("", **told)
-        return told
+        call.record("", **outcome)
+        return outcome
 
     return change
 
@@ -104,7 +105,7 @@ def _keep(space: int, found: ReplayOutcome | None) -> None:
 
 
 def judged_question_ids(space: int, sample: int) -> list[int]:
-    """The newest judged questions of which it is known what would have answered them."""
+    """Ids of the newest judged questions with a useful vote, whose right answer is therefore known."""
     newest = CountedQuestion.objects.filter(space=space, evidence=True).order_by("-judged")
     return list(newest.values_list("judged", flat=True)[:sample])
 
@@ -129,7 +130,7 @@ def _mean(scores: Sequence[tuple[float, float]]) -> ReplayScore:
 
 
 class _ReplayArena:
-    """An arena that nobody else reads, and what is needed to take one question's votes out of it and put them back."""
+    """Private arena of a replay, from which the votes of one question can be removed and restored."""
 
     def __init__(self, space: int, numbers: Sequence[int]) -> None:
         encoder = encoder_name() if active_encoder.load_encoder() is not None else ""
@@ -147,7 +148,7 @@ class _ReplayArena:
                 self.evidence[judged].add(grain)
 
     def play(self, number: int) -> dict[str, tuple[float, float]]:
-        """Scores of one question in three ways; nothing if it cannot be answered any more."""
+        """Scores of one question without learning, without its own votes, and with all; none if its grains are gone."""
         row, right = self.questions.get(number), self.evidence.get(number)
         if row is None or not right:
             return {}
@@ -159,13 +160,13 @@ class _ReplayArena:
         return found
 
     def leave_out(self, number: int) -> Changes:
-        """Take a question's own votes out of the arrays; what puts its links back."""
+        """Remove a question's own votes from the arrays; returns the conduits that restore its links."""
         taken, back = self._links(number)
         self.arena.apply((), replace(taken, judged=(number,)), ())
         return replace(back, judged=(number,))
 
     def _ask(self, row: JudgedQuestion, right: set[int], without: frozenset[str] = frozenset()) -> tuple[float, float]:
-        # Read as of when it was asked, answered from everything that is known now: the ways differ in votes alone.
+        # Dates are read as of the time of the question; the present memory answers, so that only votes differ.
         index, now = self.arena.index, clock.now()
         read = question.read_question(row.query, filters.epoch_seconds(row.asked_at))
         allowed = filters.allowed_rows(index, RecallRequest(row.query, DEPTH), filters.STATUS_TIERS[0], now)
@@ -191,28 +192,28 @@ class _ReplayArena:
         return float(any(gains[:FIRST])), min(ndcg, 1.0)
 
     def _links(self, number: int) -> tuple[Changes, Changes]:
-        """The links a question's own votes moved, as they would be without them and as they are."""
+        """Conduits changed by a question's own votes, without those votes and as they are."""
         mine = [vote for vote, judged in self.votes.items() if judged == number]
         own: dict[int, list[int]] = defaultdict(lambda: [0, 0])
-        for conduit, gain, loss in Effect.objects.filter(space=self.space, vote__in=mine).values_list(
+        for conduit, gain, loss in VoteEffect.objects.filter(space=self.space, vote__in=mine).values_list(
             "conduit_id", "gain", "loss"
         ):
             own[conduit][0] += gain
             own[conduit][1] += loss
         ceiling = config.current().WEIGHT_CEILING
         now: list[tuple[object, ...]] = []
-        then: list[tuple[object, ...]] = []
+        without_votes: list[tuple[object, ...]] = []
         cut: list[int] = []
         for row in Conduit.objects.filter(pk__in=own).select_related("from_entry").order_by("pk"):
             gain, loss = row.gain - own[row.pk][0], row.loss - own[row.pk][1]
             base = row.weight if row.base is None else row.base
             now.append(_packed(row, row.weight, row.affinity))
             if not gain and not loss and base == 0:
-                cut.append(row.pk)  # it exists for this question's votes alone
+                cut.append(row.pk)  # it exists only because of this question's votes
                 continue
             affinity = credit.credited_affinity(gain, loss) if row.from_entry_id else 1.0
-            then.append(_packed(row, credit.credited_weight(base, gain, loss, ceiling), affinity))
-        return Changes((), conduit_array(then), tuple(cut)), Changes((), conduit_array(now))
+            without_votes.append(_packed(row, credit.credited_weight(base, gain, loss, ceiling), affinity))
+        return Changes((), conduit_array(without_votes), tuple(cut)), Changes((), conduit_array(now))
 
 
 def _packed(row: Conduit, weight: float, affinity: float) -> tuple[object, ...]:

@@ -1,6 +1,6 @@
-"""What is told about a space's health: the last measurement, open warnings, who judges answers, who claims what.
+"""Health report of a space: last measurement, open warnings, feedback and provenance by caller.
 
-Nothing is computed here, so it costs the same whatever the space has lived through.
+Nothing is computed here, so the cost does not depend on the history of the space.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DIGITS = 4
 
 @selector("health.report", needs="health.read")
 def report(principal: Principal) -> dict[str, Any]:
-    """In the shape flux-memory's users know."""
+    """Health report of a space in the format of flux-memory."""
     if principal.space is None:
         raise Invalid("The space is missing.", field="space")
     kept = SpaceHealth.objects.filter(space=principal.space).first()
@@ -35,22 +35,22 @@ def report(principal: Principal) -> dict[str, Any]:
         "caller_feedback": [
             {
                 "caller": who,
-                "answers": int(said.get("answered", 0)),
-                "judged": int(said.get("judged", 0)),
-                "rate": round_value(said.get("judged", 0) / said["answered"]),
+                "answers": int(sums.get("answered", 0)),
+                "judged": int(sums.get("judged", 0)),
+                "rate": round_value(sums.get("judged", 0) / sums["answered"]),
             }
-            for who, said in sorted(callers.items())
-            if said.get("answered")
+            for who, sums in sorted(callers.items())
+            if sums.get("answered")
         ],
         "caller_provenance": [
             {
                 "caller": who,
-                "stores": int(said["stores"]),
-                "user_stated": int(said.get("stated", 0)),
-                "share": round_value(said.get("stated", 0) / said["stores"]),
+                "stores": int(sums["stores"]),
+                "user_stated": int(sums.get("stated", 0)),
+                "share": round_value(sums.get("stated", 0) / sums["stores"]),
             }
-            for who, said in sorted(callers.items())
-            if said.get("stores")
+            for who, sums in sorted(callers.items())
+            if sums.get("stores")
         ],
         "learning": kept.replay or None if kept else None,
         "computed_at": clock.rfc3339(kept.measured_at) if kept else None,
@@ -97,7 +97,7 @@ def _open(space: int) -> QuerySet[Warning]:
 
 @verb("health.acknowledge", needs="jobs.manage")
 def acknowledge(call: RunningCall, *, signal: str) -> Change:
-    """Say that a warning is known: it stays listed, but no longer makes the space look ill."""
+    """Acknowledge a warning: it is still listed, but does not affect the status of the space any more."""
     if signal not in SIGNALS_BY_NAME:
         raise Invalid(f"There is no signal {str(signal)[:40]!r}.", field="signal")
     space = call.principal.space

@@ -1,7 +1,7 @@
-"""The signals: what each says about a space, which values are healthy, and what to do about others.
+"""Health signals: definition, healthy range, and advice for values outside of it.
 
-A young space that is used well must be healthy by them. Nothing is asked for that only age or misfortune brings: no
-least number of forgotten grains, no link that has to dissolve every day.
+A young space that is used well must be healthy. No signal requires what only age or misfortune brings, such as a least
+number of archived grains or of decayed links per day.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 DAY, WEEK, MONTH = 24, 168, 720  # hours
-SETTLED = -DAY  # a day without its last hour: an answer of a minute ago could not be judged yet
-BINS = 10  # of confidence, for its calibration
-MANY_STORES = 20  # of one caller in a day, from which on their origins say something
+SETTLED = -DAY  # window of a day without its last hour, whose answers may get feedback yet
+BINS = 10  # bins of confidence for the calibration error
+MANY_STORES = 20  # stores of one caller per day from which on their provenance is examined
 INFO, WARNING, CRITICAL = "INFO", "WARNING", "CRITICAL"
 
 
 class ReadingState(StrEnum):
-    """What one reading comes down to."""
+    """State of one reading of a signal."""
 
     HEALTHY = "healthy"
     LOW = "low"
     HIGH = "high"
-    WARMING = "warming"  # the space is too young to be judged
-    IDLE = "idle"  # too little happened to say anything
+    WARMING = "warming"  # the space is too young
+    IDLE = "idle"  # too little activity
 
     @property
     def bad(self) -> bool:
@@ -33,14 +33,14 @@ class ReadingState(StrEnum):
 
 @dataclass(frozen=True)
 class SignalCounts:
-    """Everything signals are made of: sums of a few windows, what is there now, who called, how old the space is."""
+    """Input of all signals: sums of several windows, present totals, sums by caller, age of the space."""
 
     sums: Mapping[int, Mapping[str, float]] = field(default_factory=dict)  # by window in hours, by name
     levels: Mapping[str, float] = field(default_factory=dict)
     callers: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # of the last day
-    recalls: float = 0  # ever
-    judged: float = 0  # ever
-    days: float = 0  # since the space was made
+    recalls: float = 0  # of all time
+    judged: float = 0  # recalls with feedback, of all time
+    days: float = 0  # age of the space
     gain: float | None = None  # of the last replay
 
     def sum(self, name: str, hours: int) -> float:
@@ -61,10 +61,10 @@ class Signal:
     low: float | None = None
     high: float | None = None
     severity: str = INFO
-    critical: float | None = None  # beyond this, on the side of its bound, it is CRITICAL
-    window: int = 0  # hours; 0: as it is now
+    critical: float | None = None  # limit beyond the range from which on the severity is CRITICAL
+    window: int = 0  # hours; 0: present value
     of: str = ""
-    # Before these it is not judged: days since the space was made, recalls and judged recalls ever, grains there.
+    # Minimums before which there is no state: age of the space in days, recalls, judged recalls, grains.
     days: float = 0
     recalls: int = 0
     judged: int = 0
@@ -104,7 +104,7 @@ class Signal:
 
 @dataclass(frozen=True)
 class SignalReading:
-    """A signal's value at one moment, and what it comes down to."""
+    """Value of a signal at one time, and its state."""
 
     signal: Signal
     value: float | None
@@ -115,7 +115,7 @@ class SignalReading:
 
 
 def _share(part: float, whole: float, *, least: float = 1) -> float | None:
-    """None where the whole is too small to have parts."""
+    """Share of a total; None if the total is too small."""
     return part / whole if whole >= least else None
 
 
@@ -124,11 +124,11 @@ def _growth(name: str) -> Callable[[SignalCounts], float]:
 
 
 def _skew(counts: SignalCounts) -> float | None:
-    """The largest share of one's stores that somebody gave out as a person's own words."""
+    """Largest share of user_stated grains among the stores of one caller."""
     shares = [
-        said.get("stated", 0.0) / said["stores"]
-        for said in counts.callers.values()
-        if said.get("stores", 0.0) >= MANY_STORES
+        sums.get("stated", 0.0) / sums["stores"]
+        for sums in counts.callers.values()
+        if sums.get("stores", 0.0) >= MANY_STORES
     ]
     return max(shares, default=None)
 
@@ -139,7 +139,7 @@ def calibration_error(sums: Mapping[str, float], *, least: float = 50) -> float 
     whole = sum(count for count, _, _ in bins)
     if whole < least:
         return None
-    return sum(abs(said - hits) for count, said, hits in bins if count > 0) / whole
+    return sum(abs(confidence - hits) for count, confidence, hits in bins if count > 0) / whole
 
 
 SIGNALS: tuple[Signal, ...] = (

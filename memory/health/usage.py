@@ -1,6 +1,6 @@
-"""What is used of the quotas, by agent and by space: memories, keys with their history, boards, the model's budget.
+"""Use of quotas by agent and by space: memories, keys with their history, boards, model budget.
 
-Read from counters in a few statements, whatever is stored.
+Read from counters in a few statements, however much is stored.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from memory.extraction import budget
 from memory.extraction import mode as model
 from memory.grains.models import GrainUsage
 from memory.grains.usage import SPACE
-from memory.keyvalue.models import Namespace
+from memory.keyvalue.models import Namespace, NamespaceKind
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
-_BOARD = Namespace.Kind.BOARD.value
+_BOARD = NamespaceKind.BOARD.value
 
 
 @dataclass
 class QuotaUse:
-    """Of one agent, or of a space as a whole."""
+    """Use of quotas by one agent, or by a whole space."""
 
     grains: int = 0
     grain_bytes: int = 0
-    key_bytes: int = 0  # values and history; of a space also those on boards
-    boards: int = 0  # that it made
-    model_calls: int = 0  # today (UTC)
+    key_bytes: int = 0  # values with history; for a space including boards
+    boards: int = 0  # boards it created
+    model_calls: int = 0  # calls of the model today (UTC)
     model_tokens: int = 0
 
     @property
@@ -41,7 +41,7 @@ _Found = dict[tuple[int, str], QuotaUse]  # by space and agent; SPACE stands for
 
 
 def quota_use(space: int | None = None) -> _Found:
-    """Of one space, or of all."""
+    """Use of quotas in one space, or in all."""
     found: _Found = defaultdict(QuotaUse)
     only = {} if space is None else {"space": space}
     for where, writer, grains, size in GrainUsage.objects.filter(**only).values_list(
@@ -99,7 +99,7 @@ def usage_table() -> list[dict[str, Any]]:
 
 
 def quota_limits() -> dict[str, dict[str, Any]]:
-    """The ceilings by the keys of config.yaml."""
+    """Limits by key of config.yaml."""
     now = config.current()
     agent = ("MAX_GRAINS_PER_AGENT", "MAX_BYTES_PER_AGENT", "MAX_KV_BYTES", "MAX_BOARDS_PER_AGENT", "LLM_AGENT_SHARE")
     space = (

@@ -1,4 +1,4 @@
-"""From readings to warnings: one bad reading is chance, several in a row are news, and so are as many good ones."""
+"""Rules of warnings: several bad readings in a row raise a warning, several good ones clear it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _ORDER = (INFO, WARNING, CRITICAL)
 
 @dataclass(frozen=True)
 class SignalStatus:
-    """What is remembered of a signal between two measurements."""
+    """State of a signal that is stored between two measurements."""
 
     value: float | None = None
     low: float | None = None
     high: float | None = None
     state: str = ReadingState.IDLE.value
-    bad: int = 0  # readings outside in a row
-    good: int = 0  # inside in a row, while a warning is open
-    severity: str = ""  # of the open warning; "" for none
+    bad: int = 0  # readings outside the range in a row
+    good: int = 0  # readings inside the range in a row, while a warning is open
+    severity: str = ""  # severity of the open warning; "" without one
     times: int = 0  # warnings so far
     alerted: int = 0  # when the webhook was last asked for, in seconds since 1970
 
@@ -34,27 +34,31 @@ class SignalStatus:
         return asdict(self)
 
 
-def next_status(before: SignalStatus, reading: SignalReading) -> tuple[SignalStatus, str]:
-    """What is held after one more reading, and what that means for the signal's warning."""
-    now = replace(
-        before, value=reading.value, low=reading.low, high=reading.high, state=reading.state.value, bad=0, good=0
+def next_status(earlier: SignalStatus, reading: SignalReading) -> tuple[SignalStatus, str]:
+    """State of a signal after one more reading, and the change of its warning."""
+    updated = replace(
+        earlier, value=reading.value, low=reading.low, high=reading.high, state=reading.state.value, bad=0, good=0
     )
     if reading.state.bad:
-        now = replace(now, bad=before.bad + 1)
-        if before.severity:
-            worse = _ORDER.index(reading.severity) > _ORDER.index(before.severity)
-            return replace(now, severity=reading.severity if worse else before.severity), RERAISED if worse else ONGOING
-        if now.bad < reading.signal.dwell:
-            return now, QUIET
-        return replace(now, severity=reading.severity, times=now.times + 1), RERAISED if before.times else RAISED
-    if not before.severity:
-        return now, QUIET
-    if before.good < reading.signal.dwell:
-        return replace(now, good=before.good + 1), ONGOING
-    return replace(now, severity=""), CLEARED
+        updated = replace(updated, bad=earlier.bad + 1)
+        if earlier.severity:
+            worse = _ORDER.index(reading.severity) > _ORDER.index(earlier.severity)
+            return replace(
+                updated, severity=reading.severity if worse else earlier.severity
+            ), RERAISED if worse else ONGOING
+        if updated.bad < reading.signal.dwell:
+            return updated, QUIET
+        return replace(
+            updated, severity=reading.severity, times=updated.times + 1
+        ), RERAISED if earlier.times else RAISED
+    if not earlier.severity:
+        return updated, QUIET
+    if earlier.good < reading.signal.dwell:
+        return replace(updated, good=earlier.good + 1), ONGOING
+    return replace(updated, severity=""), CLEARED
 
 
 def overall_status(open_warnings: list[tuple[str, bool]]) -> str:
-    """By the severities of open warnings; one that somebody has acknowledged is known and no longer news."""
+    """Status of a space by the severities of its open warnings, without acknowledged ones."""
     severities = {severity for severity, acknowledged in open_warnings if not acknowledged}
     return "critical" if CRITICAL in severities else "warning" if WARNING in severities else "healthy"

@@ -1,7 +1,7 @@
-"""One signed message to one address an operator named: bounded in time, followed nowhere, sent to no other machine.
+"""Webhook client: posts one signed message to the configured address, with a time limit and without redirects.
 
-The name is looked up once, every address it stands for is checked, and the connection goes to a checked one: a name
-that stands for something else a moment later leads nowhere.
+The host name is resolved once, all its addresses are checked, and the connection uses a checked one, so that a name
+that resolves differently a moment later (DNS rebinding) has no effect.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _HEADER = "X-Flux-Signature"
 _TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
 
 
-class Unsendable(Exception):
-    """Why a message was not taken, in words without the address's own secrets."""
+class AlertUndeliverable(Exception):
+    """Reason why an alert was not delivered, without secrets of the address."""
 
 
 def webhook_problem(url: str, secret: str) -> str | None:
-    """What is wrong with where alerts should go, if anything is."""
+    """Problem with the address of the webhook, or None."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -45,13 +45,13 @@ def webhook_problem(url: str, secret: str) -> str | None:
 
 
 def signature(secret: str, at: int, body: bytes) -> str:
-    """`t=<seconds>,v1=<hex>`: whoever gets it signs `<seconds>.<body>` with the same key and compares."""
+    """Signature header `t=<seconds>,v1=<hex>`, an HMAC of `<seconds>.<body>` that the receiver can check."""
     digest = hmac.new(secret.encode(), f"{at}.".encode() + body, hashlib.sha256)
     return f"t={at},v1={digest.hexdigest()}"
 
 
 def post_signed(url: str, body: bytes, *, secret: str, at: int, private: bool) -> int:
-    """Send it; the status of the answer, which is 2xx. Everything together takes at most five seconds."""
+    """Post a message; returns the status of the answer, which is 2xx. Takes at most five seconds in total."""
     answer: queue.Queue[int | Exception] = queue.Queue()
 
     def send() -> None:
@@ -60,18 +60,18 @@ def post_signed(url: str, body: bytes, *, secret: str, at: int, private: bool) -
         except Exception as error:
             answer.put(error)
 
-    # In a thread of its own: looking a name up cannot be told when to stop.
+    # In a separate thread, because a name look-up cannot be interrupted.
     threading.Thread(target=send, name="webhook", daemon=True).start()
     try:
         found = answer.get(timeout=SECONDS)
     except queue.Empty:
-        raise Unsendable(f"no answer within {SECONDS:g} seconds") from None
-    if isinstance(found, Unsendable):
+        raise AlertUndeliverable(f"no answer within {SECONDS:g} seconds") from None
+    if isinstance(found, AlertUndeliverable):
         raise found
     if isinstance(found, Exception):
-        raise Unsendable(f"no connection ({type(found).__name__})")
+        raise AlertUndeliverable(f"no connection ({type(found).__name__})")
     if not 200 <= found < 300:
-        raise Unsendable(f"the answer was {found}")
+        raise AlertUndeliverable(f"the answer was {found}")
     return found
 
 
@@ -84,9 +84,14 @@ def _send(url: str, body: bytes, headers: dict[str, str], private: bool) -> int:
         line.sock = ssl.create_default_context().wrap_socket(line.sock, server_hostname=host)
     try:
         where = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        said = {"Content-Type": "application/json", "User-Agent": "flux-memory", "Connection": "close", **headers}
-        line.request("POST", where, body, said)
-        return line.getresponse().status  # a redirect is an answer like any other, and is not followed
+        all_headers = {
+            "Content-Type": "application/json",
+            "User-Agent": "flux-memory",
+            "Connection": "close",
+            **headers,
+        }
+        line.request("POST", where, body, all_headers)
+        return line.getresponse().status  # redirects are not followed
     finally:
         line.close()
 
@@ -95,16 +100,18 @@ def _address(host: str, port: int, private: bool) -> str:
     found = [info[4][0] for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     for one in found:
         if not address_allowed(str(one), private=private):
-            raise Unsendable("the address is on this machine or its network: set ALERT_PRIVATE_ADDRESSES to allow that")
+            raise AlertUndeliverable(
+                "the address is on this machine or its network: set ALERT_PRIVATE_ADDRESSES to allow that"
+            )
     return str(found[0])
 
 
 def address_allowed(address: str, *, private: bool) -> bool:
-    """Whether alerts may go there. Link-local addresses never: machines in clouds hand out their keys on one."""
+    """Whether alerts may be sent to an address. Never to link-local ones: cloud machines serve credentials on one."""
     found = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(found, ipaddress.IPv6Address):
         if found.sixtofour or found.teredo or found in _TRANSLATED:
-            return False  # another address in disguise
+            return False  # an IPv6 form of an IPv4 address
         found = found.ipv4_mapped or found
     if found.is_link_local or found.is_multicast or found.is_unspecified:
         return False

@@ -1,1 +1,1 @@
-"""Memory that is exact: an agent's own key-value namespace, boards that agents share, locks, queues and watching."""
+"""Exact memory: keys and values of agents, boards that agents share, locks, task queues and watching."""

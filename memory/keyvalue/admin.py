@@ -1,4 +1,4 @@
-"""The pages of exact memory: namespaces, keys with what they held before, locks and tasks."""
+"""Admin pages of exact memory: namespaces, keys with their versions, locks and tasks."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 
-from accounts.adminsite import filters
-from accounts.adminsite import formatting as showing
+from accounts.adminsite import filters, formatting
 from accounts.adminsite.forms import ActionForm, SpaceField
 from accounts.adminsite.modeladmin import Action, FluxModelAdmin, Section
-from memory.keyvalue import expiry_clock, formatting, namespaces
-from memory.keyvalue.models import Item, Lock, Namespace, Revision, Task
+from memory.keyvalue import expiry_clock, namespaces
+from memory.keyvalue.formatting import datetime_of, value_text
+from memory.keyvalue.models import Item, Lock, Namespace, NamespaceKind, Revision, Task
 
-_MOST = 50
+_MAX_ROWS = 50  # of a section
 
 
 class BoardForm(ActionForm):
     space = SpaceField()
-    board = forms.CharField(max_length=64, help_text="1-64 of a-z, 0-9, _ and -.")
-    ephemeral = forms.BooleanField(required=False, help_text="Every start of the instance empties it.")
+    board = forms.CharField(max_length=64, help_text="1-64 characters of a-z, 0-9, _ and -.")
+    ephemeral = forms.BooleanField(required=False, help_text="Emptied whenever the instance starts.")
 
     def prepare(self) -> None:
         self.fields["space"].offer(self.who, self.needs)  # type: ignore[attr-defined]
@@ -33,11 +33,11 @@ class BoardForm(ActionForm):
 
 
 class VersionForm(ActionForm):
-    version = forms.IntegerField(min_value=1, help_text="Which of the versions below is written anew.")
+    version = forms.IntegerField(min_value=1, help_text="Number of a version listed on the page of the key.")
 
 
-# What carries an action out is imported by the first one: declared calls bring pydantic, which no start needs.
-def _make(principal: Any, row: None, **given: Any) -> dict[str, Any]:
+# These import their verbs when they run: declared calls import pydantic, which would slow down every start.
+def _create_board(principal: Any, row: None, **given: Any) -> dict[str, Any]:
     from memory.keyvalue import boards
 
     return dict(boards.make(principal, **given))
@@ -74,7 +74,7 @@ def _break(principal: Any, row: Lock, **given: Any) -> dict[str, Any]:
 
 
 class _Page(FluxModelAdmin):
-    """Rows with moments of the clock of expiry."""
+    """Base of pages whose rows expire: each row gets the current time of the clock of expiry."""
 
     group = "Memory"
     now: float = 0.0
@@ -85,8 +85,8 @@ class _Page(FluxModelAdmin):
             row.now = now
 
     @admin.display(description="expires", ordering="expires")
-    def until(self, row: Any) -> Any:
-        return showing.relative_time(formatting.at(row.expires), none="never")
+    def expiry(self, row: Any) -> Any:
+        return formatting.relative_time(datetime_of(row.expires), none="never")
 
 
 @admin.register(Namespace)
@@ -94,42 +94,42 @@ class NamespacePage(FluxModelAdmin):
     reads = "memory.read"
     called = ("namespace", "namespaces")
     group = "Memory"
-    about = "Where exact memory lives: one for each agent that has written something, and boards that agents share."
+    about = "Namespaces: one per agent, and boards agents share."
     space_path = "space_id"
     adds = Action(
         "add",
-        "Make a board",
+        "Create board",
         "bb.write",
-        _make,
+        _create_board,
         BoardForm,
-        done="The board is there.",
-        says="Agents of the space with bb.read or bb.write reach it at once.",
+        done="Board created.",
+        says="Agents of the space with bb.read or bb.write can use it immediately.",
     )
-    acts = (
+    row_actions = (
         Action(
             "delete",
-            "Delete the board",
+            "Delete board",
             "bb.write",
             _delete_board,
             dangerous=True,
-            done="The board is deleted.",
-            fits=lambda row: row.kind == Namespace.Kind.BOARD.value and row.name != namespaces.MAIN,
-            says="Its keys, their history, its locks and its tasks go with it. This cannot be undone.",
+            done="Board deleted.",
+            fits=lambda row: row.kind == NamespaceKind.BOARD.value and row.name != namespaces.MAIN,
+            says="Its keys, their history, its locks and its tasks are deleted too. This cannot be undone.",
         ),
     )
-    list_display = ["name_of", "kind", "keys", "size", "history", "lasts", "created", "space"]
-    list_filter = [filters.values("kind", "kind", Namespace.Kind.values), filters.spaces("space_id")]
+    list_display = ["name_of", "kind", "keys", "size", "history", "lifetime", "created", "space"]
+    list_filter = [filters.values("kind", "kind", NamespaceKind.values), filters.spaces("space_id")]
     ordering = ["-id"]
-    fields = ["name_of", "kind", "keys", "size", "history", "lasts", "created", "created_by", "space"]
-    empty_says = "No agent has kept anything under a key yet."
+    fields = ["name_of", "kind", "keys", "size", "history", "lifetime", "created", "created_by", "space"]
+    empty_says = "No keys yet. Keys that agents write are listed here."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("space")
 
     def sections(self, request: HttpRequest, row: Any) -> list[Section]:
-        found = row.items.filter(value__isnull=False).order_by("key").values_list("key", "version", "size", "writer")
+        keys = row.items.filter(value__isnull=False).order_by("key").values_list("key", "version", "size", "writer")
         more = f"{reverse('admin:keyvalue_item_changelist')}?namespace={row.pk}"
-        return [Section("Keys", ("key", "version", "bytes", "by"), list(found[:_MOST]), "Nothing is kept here.", more)]
+        return [Section("Keys", ("key", "version", "bytes", "by"), list(keys[:_MAX_ROWS]), "No keys.", more)]
 
     @admin.display(description="namespace", ordering="name")
     def name_of(self, row: Any) -> str:
@@ -143,30 +143,32 @@ class NamespacePage(FluxModelAdmin):
     def history(self, row: Any) -> str:
         return f"{row.history_bytes:,}"
 
-    @admin.display(description="lasts")
-    def lasts(self, row: Any) -> Any:
-        return showing.badge("until the next start", "warn") if row.ephemeral else showing.badge("durable", "good")
+    @admin.display(description="lifetime")
+    def lifetime(self, row: Any) -> Any:
+        return formatting.badge("until next start", "warn") if row.ephemeral else formatting.badge("durable", "good")
 
-    @admin.display(description="made", ordering="created_at")
+    @admin.display(description="created", ordering="created_at")
     def created(self, row: Any) -> Any:
-        return showing.relative_time(row.created_at)
+        return formatting.relative_time(row.created_at)
 
 
 @admin.register(Item)
 class ItemPage(_Page):
     reads = "memory.read"
     called = ("key", "keys")
-    about = "Values under keys, with their versions. A deleted key stays listed: its versions are never given again."
+    about = (
+        "Keys with their values and versions. Deleted keys stay listed, because their version numbers are never reused."
+    )
     space_path = "namespace__space_id"
-    acts = (
+    row_actions = (
         Action(
             "restore",
             "Restore a version",
             "memory.write",
             _restore,
             VersionForm,
-            done="Written anew.",
-            says="The value of an earlier version becomes the newest one. The present one stays below.",
+            done="Restored.",
+            says="Writes the value of an earlier version again. The current value stays in the history.",
         ),
         Action(
             "delete",
@@ -176,7 +178,7 @@ class ItemPage(_Page):
             dangerous=True,
             done="Deleted.",
             fits=lambda row: row.value is not None,
-            says="It can be restored while its versions are kept.",
+            says="It can be restored as long as its versions are in the history.",
         ),
         Action(
             "purge",
@@ -185,17 +187,17 @@ class ItemPage(_Page):
             _purge,
             dangerous=True,
             done="Purged.",
-            says="Removes its value and all its versions for good. Only its name and its last version number remain. "
+            says="Permanently removes the value and all versions. Only the key's name and last version number remain. "
             "This cannot be undone.",
         ),
     )
-    list_display = ["key", "where", "shown", "version", "state", "until", "by", "written"]
+    list_display = ["key", "place", "value_preview", "version", "state", "expiry", "by", "written"]
     list_filter = [
         filters.choice(
             "state",
             "state",
             {
-                "there": ("there", lambda: Q(value__isnull=False)),
+                "there": ("present", lambda: Q(value__isnull=False)),
                 "deleted": ("deleted", lambda: Q(value=None)),
                 "expiring": ("with a lifetime", lambda: Q(expires__isnull=False)),
             },
@@ -205,46 +207,46 @@ class ItemPage(_Page):
     ]
     search_fields = ["key__startswith"]
     ordering = ["-id"]
-    fields = ["key", "where", "whole", "version", "sha", "size", "state", "until", "by", "written"]
-    empty_says = "No agent has kept anything under a key yet."
+    fields = ["key", "place", "value_in_full", "version", "sha", "size", "state", "expiry", "by", "written"]
+    empty_says = "No keys yet. Keys that agents write are listed here."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("namespace__space")
 
     def sections(self, request: HttpRequest, row: Any) -> list[Section]:
-        found = Revision.objects.filter(item=row).order_by("-version", "-id")[:_MOST]
+        revisions = Revision.objects.filter(item=row).order_by("-version", "-id")[:_MAX_ROWS]
         rows = [
             (
-                one.version,
-                one.kind,
-                showing.shorten(formatting.shown(one.value, one.expires, row.now), 120),
-                one.writer,
-                showing.relative_time(one.at),
-                showing.relative_time(formatting.at(one.expires), none="never"),
+                revision.version,
+                revision.kind,
+                formatting.shorten(value_text(revision.value, revision.expires, row.now), 120),
+                revision.writer,
+                formatting.relative_time(revision.at),
+                formatting.relative_time(datetime_of(revision.expires), none="never"),
             )
-            for one in found
+            for revision in revisions
         ]
-        return [Section("Versions", ("version", "", "value", "by", "at", "expires"), rows, "No version is kept.")]
+        return [Section("Versions", ("version", "kind", "value", "by", "at", "expires"), rows, "No versions yet.")]
 
-    @admin.display(description="in", ordering="namespace")
-    def where(self, row: Any) -> str:
+    @admin.display(description="namespace", ordering="namespace")
+    def place(self, row: Any) -> str:
         return f"{row.namespace.space.name}: {row.namespace}"
 
     @admin.display(description="value")
-    def shown(self, row: Any) -> str:
-        return showing.shorten(formatting.shown(row.value, row.expires, row.now))
+    def value_preview(self, row: Any) -> str:
+        return formatting.shorten(value_text(row.value, row.expires, row.now))
 
     @admin.display(description="value")
-    def whole(self, row: Any) -> Any:
-        return showing.multiline(formatting.shown(row.value, row.expires, row.now, pretty=True))
+    def value_in_full(self, row: Any) -> Any:
+        return formatting.multiline(value_text(row.value, row.expires, row.now, pretty=True))
 
     @admin.display(description="state")
     def state(self, row: Any) -> Any:
         if row.value is None:
-            return showing.badge("deleted", "calm")
+            return formatting.badge("deleted", "calm")
         if row.expires is not None and row.expires <= row.now:
-            return showing.badge("expired", "warn")
-        return showing.badge("there", "good")
+            return formatting.badge("expired", "warn")
+        return formatting.badge("present", "good")
 
     @admin.display(description="by", ordering="writer")
     def by(self, row: Any) -> str:
@@ -252,81 +254,81 @@ class ItemPage(_Page):
 
     @admin.display(description="written", ordering="written_at")
     def written(self, row: Any) -> Any:
-        return showing.relative_time(row.written_at)
+        return formatting.relative_time(row.written_at)
 
 
 @admin.register(Lock)
 class BoardLockPage(_Page):
     reads = "bb.read"
     called = ("lock on a board", "locks on boards")
-    about = "Names that one caller holds at a time. The fencing token grows with each holder and never goes back."
+    about = "Locks of boards, each held by one caller at a time. The fencing token grows with each holder."
     space_path = "board__space_id"
-    acts = (
+    row_actions = (
         Action(
             "break",
             "Break",
             "bb.write",
             _break,
             dangerous=True,
-            done="Nobody holds it now.",
+            done="Lock released.",
             fits=lambda row: bool(row.holder) and row.expires > row.now,
-            says="Whoever holds it is refused from now on. Do it when the holder is known to be gone.",
+            says="The holder's further writes are refused. Use when the holder is known to be gone.",
         ),
     )
-    list_display = ["name", "where", "held_by", "token", "until", "acquired"]
+    list_display = ["name", "place", "held_by", "token", "expiry", "acquired"]
     list_filter = [filters.spaces("board__space_id")]
     ordering = ["-id"]
-    fields = ["name", "where", "held_by", "token", "note", "until", "acquired"]
-    empty_says = "No agent has taken a lock yet."
+    fields = ["name", "place", "held_by", "token", "note", "expiry", "acquired"]
+    empty_says = "No locks yet. Locks that agents acquire are listed here."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("board__space")
 
-    @admin.display(description="on", ordering="board")
-    def where(self, row: Any) -> str:
+    @admin.display(description="board", ordering="board")
+    def place(self, row: Any) -> str:
         return f"{row.board.space.name}: {row.board}"
 
     @admin.display(description="holder")
     def held_by(self, row: Any) -> Any:
-        held = row.holder and row.expires > row.now
-        return showing.badge(row.holder, "warn") if held else showing.badge("free", "good")
+        is_held = row.holder and row.expires > row.now
+        return formatting.badge(row.holder, "warn") if is_held else formatting.badge("free", "good")
 
     @admin.display(description="acquired", ordering="acquired_at")
     def acquired(self, row: Any) -> Any:
-        return showing.relative_time(row.acquired_at)
+        return formatting.relative_time(row.acquired_at)
 
 
 @admin.register(Task)
 class TaskPage(_Page):
     reads = "bb.read"
     called = ("task", "tasks")
-    about = "Work that waits in queues of boards. A task is gone when whoever claimed it is done."
+    about = "Tasks in queues of boards: waiting, or claimed by an agent. A finished task is deleted."
     space_path = "board__space_id"
-    list_display = ["queue", "where", "shown", "held_by", "token", "added"]
+    list_display = ["queue", "place", "value_preview", "held_by", "token", "added"]
     list_filter = [filters.spaces("board__space_id")]
     ordering = ["-id"]
-    fields = ["queue", "where", "outside_id", "whole", "held_by", "token", "added", "added_by"]
-    empty_says = "Nothing waits in a queue."
+    fields = ["queue", "place", "outside_id", "value_in_full", "held_by", "token", "added", "added_by"]
+    empty_says = "No tasks."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("board__space")
 
-    @admin.display(description="on", ordering="board")
-    def where(self, row: Any) -> str:
+    @admin.display(description="board", ordering="board")
+    def place(self, row: Any) -> str:
         return f"{row.board.space.name}: {row.board}"
 
     @admin.display(description="value")
-    def shown(self, row: Any) -> str:
-        return showing.shorten(row.value)
+    def value_preview(self, row: Any) -> str:
+        return formatting.shorten(row.value)
 
     @admin.display(description="value")
-    def whole(self, row: Any) -> Any:
-        return showing.multiline(formatting.shown(row.value, None, row.now, pretty=True))
+    def value_in_full(self, row: Any) -> Any:
+        return formatting.multiline(value_text(row.value, None, row.now, pretty=True))
 
     @admin.display(description="state")
     def held_by(self, row: Any) -> Any:
-        return showing.badge(row.holder, "warn") if row.expires > row.now else showing.badge("waits", "calm")
+        return formatting.badge(row.holder, "warn") if row.expires > row.now else formatting.badge("waiting", "calm")
 
     @admin.display(description="added", ordering="added_at")
     def added(self, row: Any) -> Any:
-        return showing.relative_time(row.added_at)
+        return formatting.relative_time(row.added_at)

@@ -1,18 +1,18 @@
-"""Boards that a start of the instance empties."""
+"""Ephemeral boards: emptied whenever the instance starts."""
 
 from __future__ import annotations
 
 from fluxcore import events
 from fluxcore.writes import booth, write_locks
-from memory.keyvalue.models import Item, Lock, Namespace, Revision, Task
+from memory.keyvalue.models import Item, Lock, Namespace, NamespaceKind, Revision, Task
 
 
 def clear_ephemeral() -> int:
-    """A start of the instance empties these boards; versions and fencing tokens go on from where they were."""
-    found = list(Namespace.objects.filter(kind=Namespace.Kind.BOARD.value, ephemeral=True))
-    for board in found:
+    """Empty all ephemeral boards; how many. Versions and fencing tokens continue to grow."""
+    boards = list(Namespace.objects.filter(kind=NamespaceKind.BOARD.value, ephemeral=True))
+    for board in boards:
         booth.write(lambda board=board: _clear(board), lock=write_locks.lock_name(board.space_id))  # type: ignore[misc]
-    return len(found)
+    return len(boards)
 
 
 def _clear(board: Namespace) -> None:

@@ -1,21 +1,22 @@
-"""How values and moments of exact memory look on pages."""
+"""Formatting of values and times of exact memory for admin pages."""
 
 from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
 
-MOST = 20_000  # characters of a value a page shows
+MAX_CHARACTERS = 20_000  # of a value on a page
 
 
-def at(moment: float | None) -> datetime | None:
-    return datetime.fromtimestamp(moment, UTC) if moment else None
+def datetime_of(seconds: float | None) -> datetime | None:
+    """A time of the clock of expiry as a datetime; None if there is none."""
+    return datetime.fromtimestamp(seconds, UTC) if seconds else None
 
 
-def shown(text: str | None, expires: float | None, now: float, *, pretty: bool = False) -> str:
-    """A value as people read it; what has expired is not shown to anybody."""
+def value_text(text: str | None, expires: float | None, now: float, *, pretty: bool = False) -> str:
+    """A stored value as text for people; empty if it is deleted or has expired."""
     if text is None or (expires is not None and expires <= now):
         return ""
-    if pretty and len(text) <= MOST:
+    if pretty and len(text) <= MAX_CHARACTERS:
         return json.dumps(json.loads(text), ensure_ascii=False, indent=2)
-    return text if len(text) <= MOST else f"{text[:MOST]}…"
+    return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}…"

@@ -1,4 +1,4 @@
-"""The handlers of all declared calls of this room: importing them registers them."""
+"""Imports all modules with handlers of declared calls on keys and boards, which registers the handlers."""
 
 from __future__ import annotations
 

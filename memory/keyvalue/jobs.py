@@ -1,4 +1,4 @@
-"""Background work of exact memory: the clock of expiry, what has expired, and what was deleted."""
+"""Kinds of background jobs of exact memory: sweep expired keys, forget deleted ones, scrub purged values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ from fluxcore.work.kinds import SLOW, job
 from fluxcore.work.schedule import every
 
 SWEEP = job("keyvalue.sweep", "memory.keyvalue.expiry.sweep")
-FORGET_DELETED = job("keyvalue.forget_deleted", "memory.keyvalue.expiry.bury", queue=SLOW, formerly=["keyvalue.bury"])
+FORGET_DELETED = job(
+    "keyvalue.forget_deleted",
+    "memory.keyvalue.expiry.forget_deleted_keys",
+    queue=SLOW,
+    formerly=["keyvalue.bury"],
+)
 SCRUB = job("keyvalue.scrub", "memory.keyvalue.purging.scrub", queue=SLOW)
 SWEEP_SECONDS, FORGET_DELETED_SECONDS = 60.0, 86_400.0
 # A scrub rewrites the database file while writers wait, so agents cannot have one more often than this.

@@ -1,7 +1,7 @@
-"""What is remembered exactly: namespaces, their items with earlier revisions, locks, tasks, and the clock of expiry.
+"""Tables of exact memory: namespaces, keys with their revisions, locks, tasks, and the clock of expiry.
 
-Moments that decide whether something is there are numbers of that one clock (`memory/keyvalue/expiry_clock.py`),
-seconds since 1970; moments that only tell are times like everywhere else.
+Times that decide whether a key, lock or claim has expired are floats of that clock
+(`memory/keyvalue/expiry_clock.py`), seconds since 1970. Times that are only shown are datetimes.
 """
 
 from __future__ import annotations
@@ -14,25 +14,28 @@ from django.db.models import Q
 from flux.calls.rules import MAX_KEY
 
 
-class Namespace(models.Model):
-    """Where keys live: an agent's own, or a board that the agents of a space share."""
+class NamespaceKind(models.TextChoices):
+    """Whether an agent or a board has the keys of a namespace."""
 
-    class Kind(models.TextChoices):
-        AGENT = "agent"
-        BOARD = "board"
+    AGENT = "agent"
+    BOARD = "board"
+
+
+class Namespace(models.Model):
+    """A set of keys: of one agent, or of a board that the agents of a space share."""
 
     id = models.BigAutoField(primary_key=True)
     space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
-    kind = models.CharField(max_length=5, choices=Kind.choices)
+    kind = models.CharField(max_length=5, choices=NamespaceKind.choices)
     name = models.CharField(max_length=64)  # the agent's or the board's
     agent = models.ForeignKey("accounts.Agent", on_delete=models.PROTECT, null=True, related_name="+")
-    ephemeral = models.BooleanField(default=False)  # a start of the instance empties it
-    keys = models.BigIntegerField(default=0)  # what is kept, expired or not
+    ephemeral = models.BooleanField(default=False)  # emptied whenever the instance starts
+    keys = models.BigIntegerField(default=0)  # keys with a value, expired or not
     bytes = models.BigIntegerField(default=0)
-    history_bytes = models.BigIntegerField(default=0, db_default=0)  # of all revisions of its keys
-    queued = models.BigIntegerField(default=0)  # tasks of its queues, and their bytes
-    queued_bytes = models.BigIntegerField(default=0)
-    floor = models.BigIntegerField(default=0)  # no version up to here is given again to a key nobody remembers
+    history_bytes = models.BigIntegerField(default=0, db_default=0)  # bytes of all revisions of its keys
+    queued = models.BigIntegerField(default=0)  # tasks in its queues
+    queued_bytes = models.BigIntegerField(default=0)  # bytes of these tasks
+    floor = models.BigIntegerField(default=0)  # versions of new keys begin above it
     created_at = models.DateTimeField()
     created_by = models.CharField(max_length=160)
 
@@ -44,7 +47,7 @@ class Namespace(models.Model):
 
 
 class VersionFloor(models.Model):
-    """The highest version and fencing token on the deleted boards of a space: boards made since begin above it.
+    """Highest version and fencing token on the deleted boards of a space; new boards begin above it.
 
     Otherwise a version or token of a deleted board could be taken for one of a new board of the same name.
     """
@@ -57,7 +60,7 @@ class VersionFloor(models.Model):
 
 
 class Item(models.Model):
-    """One key. A row without a value remembers the last version, so that none is ever given twice."""
+    """A key with its value. A row without a value keeps the last version, so that no version is used twice."""
 
     id = models.BigAutoField(primary_key=True)
     namespace = models.ForeignKey(Namespace, on_delete=models.PROTECT, related_name="items", db_index=False)
@@ -67,10 +70,10 @@ class Item(models.Model):
     sha = models.CharField(max_length=64)  # of the canonical text
     size = models.IntegerField()  # bytes of it
     expires = models.FloatField(null=True)
-    told = models.BooleanField(default=False)  # whether its expiry was told to who watches
+    told = models.BooleanField(default=False)  # whether the event of its expiry was written
     written_at = models.DateTimeField()
     writer = models.CharField(max_length=160)
-    displaced = models.IntegerField(default=-1)  # bytes the last change took away; -1: there were none
+    displaced = models.IntegerField(default=-1)  # bytes of the value that the last change replaced; -1: there was none
 
     class Meta:
         indexes = [models.Index(fields=["expires"], name="item_expiry", condition=Q(expires__isnull=False))]
@@ -80,17 +83,20 @@ class Item(models.Model):
         return self.key
 
 
-class Revision(models.Model):
-    """What a key held or what became of it, as long as its history is kept."""
+class RevisionKind(models.TextChoices):
+    """Whether a key was written or deleted in a revision."""
 
-    class Kind(models.TextChoices):
-        WRITTEN = "written"
-        DELETED = "deleted"
+    WRITTEN = "written"
+    DELETED = "deleted"
+
+
+class Revision(models.Model):
+    """A version of a key in its history: the value that was written, or that the key was deleted."""
 
     id = models.BigAutoField(primary_key=True)
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="revisions", db_index=False)
     version = models.BigIntegerField()
-    kind = models.CharField(max_length=7, choices=Kind.choices)
+    kind = models.CharField(max_length=7, choices=RevisionKind.choices)
     value = models.TextField(null=True)  # noqa: DJ001
     sha = models.CharField(max_length=64)
     size = models.IntegerField()
@@ -109,13 +115,13 @@ class Revision(models.Model):
 
 
 class Lock(models.Model):
-    """A name that one caller holds at a time. The row stays when nobody does: its token only grows."""
+    """A lock on a board, held by one caller at a time. A released lock keeps its row, so that its token only grows."""
 
     id = models.BigAutoField(primary_key=True)
     board = models.ForeignKey(Namespace, on_delete=models.PROTECT, related_name="locks", db_index=False)
     name = models.CharField(max_length=MAX_KEY)
     token = models.BigIntegerField()  # the fencing token of the newest holder
-    holder = models.CharField(max_length=160)  # "": let go
+    holder = models.CharField(max_length=160)  # "": released
     note = models.CharField(max_length=200, default="")
     expires = models.FloatField()
     acquired_at = models.DateTimeField()
@@ -128,7 +134,7 @@ class Lock(models.Model):
 
 
 class Task(models.Model):
-    """A piece of work in a queue of a board, claimed by one caller at a time and gone when that one is done."""
+    """A task in a queue of a board: claimed by one caller at a time and deleted when it is done."""
 
     id = models.BigAutoField(primary_key=True)
     uuid = models.UUIDField(unique=True, default=uuid.uuid4)
@@ -136,9 +142,9 @@ class Task(models.Model):
     queue = models.CharField(max_length=MAX_KEY)
     value = models.TextField()  # canonical JSON
     size = models.IntegerField()
-    token = models.BigIntegerField(default=0)  # how often it was claimed; the proof of the newest claim
+    token = models.BigIntegerField(default=0)  # number of claims so far; proves the newest claim
     holder = models.CharField(max_length=160, default="")
-    expires = models.FloatField(default=0.0)  # until when the claim holds; 0: it waits
+    expires = models.FloatField(default=0.0)  # when the claim ends; 0: unclaimed
     added_at = models.DateTimeField()
     added_by = models.CharField(max_length=160)
 
@@ -149,24 +155,30 @@ class Task(models.Model):
         return f"{self.queue} {self.uuid}"
 
 
-class Horizon(models.Model):
-    """How far back the log holds every change of a key. One row, once the oldest were let go."""
+class WatchLimit(models.Model):
+    """Position of the event log from which every change of a key is still there. No row until events were deleted."""
 
     id = models.PositiveSmallIntegerField(primary_key=True)
     xid = models.BigIntegerField(default=0)
     event = models.BigIntegerField(default=0)
 
+    class Meta:
+        db_table = "keyvalue_horizon"
+
     def __str__(self) -> str:
         return f"{self.xid}.{self.event}"
 
 
-class Clockwork(models.Model):
-    """How far the clock of expiry is ahead of a machine's steady clock, one row for each time it was switched on."""
+class ExpiryClock(models.Model):
+    """Offset of the clock of expiry from a machine's steady clock, one row for each boot of a machine."""
 
     boot = models.CharField(max_length=64, primary_key=True)
     ahead = models.FloatField()  # seconds
     reached = models.FloatField()  # the latest moment known to be true
-    wandered = models.FloatField(null=True)  # steady seconds since when the wall clock says something else
+    wandered = models.FloatField(null=True)  # steady seconds since which the wall clock has been far ahead
+
+    class Meta:
+        db_table = "keyvalue_clockwork"
 
     def __str__(self) -> str:
         return self.boot

@@ -1,4 +1,4 @@
-"""Where keys live, as callers name it (`agents/alice`, `boards/main`), and which capability opens it."""
+"""Namespaces of keys (`agents/alice`, `boards/main`): parse names, find or create rows, name capabilities."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from accounts.principals import Principal
 from fluxcore import clock, raw_sql
 from fluxcore.errors import Invalid, NotFound
 from memory.keyvalue import expiry_clock
-from memory.keyvalue.models import Clockwork, Namespace
+from memory.keyvalue.models import ExpiryClock, Namespace, NamespaceKind
 
-MAIN = "main"  # the board that is there without anybody making it
-_KINDS = {"agents": Namespace.Kind.AGENT.value, "boards": Namespace.Kind.BOARD.value}
+MAIN = "main"  # the board that need not be created
+_KINDS = {"agents": NamespaceKind.AGENT.value, "boards": NamespaceKind.BOARD.value}
 Action = Literal["read", "write"]
 
 
 @dataclass(frozen=True)
 class NamespaceName:
-    """A namespace by name, before anybody has asked whether it is there."""
+    """Kind and name of a namespace, whether it exists or not."""
 
     kind: str
     name: str
@@ -35,39 +35,39 @@ class NamespaceName:
         return f"{self.kind}s/{self.name}"
 
     def operation(self, principal: Principal, action: Action) -> str:
-        """What an agent must hold; roles of people and the shell know no single namespaces."""
-        if self.kind == Namespace.Kind.BOARD.value:
+        """The capability for reading or writing there. People and the shell have it for all namespaces of a kind."""
+        if self.kind == NamespaceKind.BOARD.value:
             return f"bb.{action}@{self.name}" if principal.kind == "agent" else f"bb.{action}"
         if principal.kind == "agent" and principal.name != self.name:
             return f"memory.{action}@{self.name}"
         return f"memory.{action}"
 
 
-_MAIN_BOARD = NamespaceName(Namespace.Kind.BOARD.value, MAIN)
+_MAIN_BOARD = NamespaceName(NamespaceKind.BOARD.value, MAIN)
 
 
 def place(text: Any) -> NamespaceName:
-    """`agents/NAME` or `boards/NAME`."""
+    """Parse a place: `agents/NAME` or `boards/NAME`."""
     return _parsed(text if isinstance(text, str) else "")
 
 
-@lru_cache(maxsize=4096)  # asked for twice in each call: who may, and then where
+@lru_cache(maxsize=4096)  # each call parses its place twice: for its capabilities and in its handler
 def _parsed(text: str) -> NamespaceName:
     kind, slash, name = text.partition("/")
     if kind not in _KINDS or not slash:
-        raise Invalid("Name a place: agents/NAME or boards/NAME.", field="place")
+        raise Invalid("place must be agents/NAME or boards/NAME.", field="place")
     return NamespaceName(_KINDS[kind], check_name(name, what="an agent" if kind == "agents" else "a board"))
 
 
 def board(name: Any) -> NamespaceName:
-    """A board by its name; None is the one that is always there."""
+    """The name of a board; None means `main`."""
     if name is None:
         return _MAIN_BOARD
-    return NamespaceName(Namespace.Kind.BOARD.value, check_name(name, what="a board"))
+    return NamespaceName(NamespaceKind.BOARD.value, check_name(name, what="a board"))
 
 
 def reader(principal: Principal, where: NamespaceName) -> Callable[[str], bool]:
-    """Which keys the caller may read, decided once for many of them."""
+    """A function that tells whether the caller may read a key; quick for many keys."""
     operation = where.operation(principal, "read")
     if may(principal, operation):
         return lambda key: True
@@ -75,27 +75,28 @@ def reader(principal: Principal, where: NamespaceName) -> Callable[[str], bool]:
 
 
 def reads_something(principal: Principal, where: NamespaceName) -> bool:
-    held: Capabilities = principal.capabilities
+    """Whether the caller may read any key there."""
+    capabilities: Capabilities = principal.capabilities
     operation = where.operation(principal, "read")
-    return may(principal, operation) or (principal.kind == "agent" and held.scoped(operation))
+    return may(principal, operation) or (principal.kind == "agent" and capabilities.scoped(operation))
 
 
 @dataclass
 class OpenNamespace:
-    """A namespace as a write finds it: its number, what it holds, and the moment of the write."""
+    """A namespace as a call finds it: row id, counts, and the current time by the clock of expiry."""
 
     id: int
     where: NamespaceName
     ephemeral: bool
     keys: int
     bytes: int
-    history: int  # bytes of earlier and present versions in the history
+    history: int  # bytes of all revisions
     floor: int
     now: float
 
 
-# The clock's row is read along: whoever judges what has expired judges by the same clock.
-CLOCK = f"LEFT JOIN {Clockwork._meta.db_table} c ON c.boot = %s"
+# Joins the row of the clock of expiry, so that one query reads namespace and time.
+CLOCK = f"LEFT JOIN {ExpiryClock._meta.db_table} c ON c.boot = %s"
 _TABLE = Namespace._meta.db_table
 _NAMESPACE = (
     f"SELECT n.id, n.ephemeral, n.keys, n.bytes, n.history_bytes, n.floor, c.ahead FROM {_TABLE} n {CLOCK} "  # noqa: S608
@@ -104,32 +105,32 @@ _NAMESPACE = (
 
 
 def find_namespace(principal: Principal, where: NamespaceName) -> OpenNamespace | None:
-    """The namespace with its clock. None: nothing was ever written there."""
-    found = _row(principal, where)
-    if found is None:
-        absent(principal, where)
+    """Read the namespace; None if nothing was ever written there, NotFound if its agent or board does not exist."""
+    row = _read_row(principal, where)
+    if row is None:
+        find_owner(principal, where)
         return None
-    return _opened(where, found)
+    return _opened(where, row)
 
 
 def open_namespace(principal: Principal, where: NamespaceName) -> OpenNamespace:
-    """The same inside a write, which makes what is missing: the namespace and the row of its clock."""
-    found = _row(principal, where)
-    if found is None:
-        _make(principal, where)
-        found = _row(principal, where)
-    if found is None:
+    """Read the namespace inside a write. Creates its row, and the row of the clock of expiry, if they are missing."""
+    row = _read_row(principal, where)
+    if row is None:
+        _create(principal, where)
+        row = _read_row(principal, where)
+    if row is None:
         raise TypeError(str(where))
-    if found[-1] is None:
-        found = (*found[:-1], expiry_clock.begin())
-    return _opened(where, found)
+    if row[-1] is None:
+        row = (*row[:-1], expiry_clock.begin())
+    return _opened(where, row)
 
 
-def _row(principal: Principal, where: NamespaceName) -> tuple[Any, ...] | None:
+def _read_row(principal: Principal, where: NamespaceName) -> tuple[Any, ...] | None:
     if principal.space is None:
-        raise Invalid("Name a space.", field="space")
-    found = raw_sql.read(_NAMESPACE, [expiry_clock.boot(), principal.space, where.kind, where.name])
-    return found[0] if found else None
+        raise Invalid("The space is missing: add space.", field="space")
+    rows = raw_sql.read(_NAMESPACE, [expiry_clock.boot(), principal.space, where.kind, where.name])
+    return rows[0] if rows else None
 
 
 def _opened(where: NamespaceName, row: tuple[Any, ...]) -> OpenNamespace:
@@ -137,8 +138,8 @@ def _opened(where: NamespaceName, row: tuple[Any, ...]) -> OpenNamespace:
     return OpenNamespace(number, where, bool(ephemeral), keys, size, history, floor, expiry_clock.now(ahead))
 
 
-def _make(principal: Principal, where: NamespaceName) -> None:
-    agent = absent(principal, where)
+def _create(principal: Principal, where: NamespaceName) -> None:
+    agent = find_owner(principal, where)
     try:
         with transaction.atomic():
             Namespace.objects.create(
@@ -150,16 +151,16 @@ def _make(principal: Principal, where: NamespaceName) -> None:
                 created_by=principal.actor,
             )
     except IntegrityError:
-        pass  # somebody else made it
+        pass  # another process created it
 
 
-def absent(principal: Principal, where: NamespaceName) -> Agent | None:
-    """Whose namespace it would be; a refusal where there could be none."""
-    if where.kind == Namespace.Kind.AGENT.value:
+def find_owner(principal: Principal, where: NamespaceName) -> Agent | None:
+    """The agent of a namespace without a row; None for the board main. NotFound if agent or board does not exist."""
+    if where.kind == NamespaceKind.AGENT.value:
         agent = Agent.objects.filter(space=principal.space or 0, name=where.name).first()
         if agent is None:
             raise NotFound(f"There is no agent named {where.name!r} in this space.", agent=where.name)
         return agent
     if where.name != MAIN:
-        raise NotFound(f"There is no board named {where.name!r}. Make it first.", board=where.name)
+        raise NotFound(f"There is no board named {where.name!r}. Create it first.", board=where.name)
     return None

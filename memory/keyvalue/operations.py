@@ -1,7 +1,7 @@
-"""Operations on one key: each is prepared before the write and carried out inside it.
+"""Operations on one key: set, delete, touch, incr, append, patch, restore.
 
-A verb carries out one, a batch many in one transaction. Those that need to see the value first (`incr`, `append`,
-`patch`) write it back on condition that it is still what they saw.
+Each is prepared (checked) before the write and carried out inside it: one by a verb, several in one transaction by a
+batch. `incr`, `append` and `patch` read the value first and write on condition that its version is unchanged.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from accounts.verbs import RunningCall
+from flux.calls.rules import FIELDS_OF_OP
 from fluxcore import clock
 from fluxcore.errors import Conflict, Invalid, NotFound
 from fluxcore.versioned import expected_details
@@ -28,103 +29,98 @@ MAX_NUMBER = 2**53 - 1
 
 @dataclass(frozen=True)
 class PreparedOperation:
-    """One change of one key, checked."""
+    """A checked operation, ready to be carried out."""
 
     op: str
     key: str
-    value: CanonicalValue | None = None  # None: take it away
+    value: CanonicalValue | None = None  # None: the operation computes it or deletes
     ttl: float | None = None
-    keep: bool = False
-    change: Callable[[Any, bool], Any] | None = None  # from what is there (and whether anything is) to what shall be
+    keep_ttl: bool = False
+    compute: Callable[[Any, bool], Any] | None = None  # the new value from the current one and whether there is one
     version: int = 0
     fence: tuple[str, int] | None = None
     expected: Precondition = field(default=NONE)
 
 
-# What each takes beside the key and what it expects.
-FIELDS: dict[str, tuple[str, ...]] = {
-    "set": ("value", "ttl_secs", "keep_ttl", "fence"),
-    "delete": ("fence",),
-    "touch": ("ttl_secs", "fence"),
-    "incr": ("by", "ttl_secs", "fence"),
-    "append": ("value", "ttl_secs", "fence"),
-    "patch": ("patch", "ttl_secs", "fence"),
-    "restore": ("version", "ttl_secs", "fence"),
-}
-_CHOSEN_BY_OP = frozenset(name for names in FIELDS.values() for name in names)
+_FIELDS = frozenset(name for names in FIELDS_OF_OP.values() for name in names)
 
 
 def prepared(op: str, key: str, request: Expecting) -> PreparedOperation:
-    """Check what only makes sense together: which fields an operation has, and its value as it will be kept."""
-    given = {name: getattr(request, name) for name in request.model_fields_set & _CHOSEN_BY_OP}
+    """Check the fields of an operation against each other, and bring its value into canonical form."""
+    given = {name: getattr(request, name) for name in request.model_fields_set & _FIELDS}
     for name in sorted(given):
-        if name not in FIELDS[op] and given[name] is not None:
-            raise Invalid.unknown(name, ("key", *FIELDS[op], "expected_version", "expected_sha", "expected_value"))
+        if name not in FIELDS_OF_OP[op] and given[name] is not None:
+            raise Invalid.unknown(
+                name, ("key", *FIELDS_OF_OP[op], "expected_version", "expected_sha", "expected_value")
+            )
     fence = (request.fence.lock, request.fence.token) if request.fence else None
-    made = PreparedOperation(op, key, ttl=given.get("ttl_secs"), fence=fence, expected=precondition(request))
-    return _PREPARE[op](made, given) if op in _PREPARE else made
+    operation = PreparedOperation(op, key, ttl=given.get("ttl_secs"), fence=fence, expected=precondition(request))
+    return _PREPARE[op](operation, given) if op in _PREPARE else operation
 
 
-def _set(made: PreparedOperation, given: dict[str, Any]) -> PreparedOperation:
-    value, keep = _wanted(given, "value"), given.get("keep_ttl") or False
-    if keep and made.ttl is not None:
-        raise Invalid("Give ttl_secs or keep_ttl, not both.", field="keep_ttl")
-    if value is None and made.expected.expected_value is not UNSET:
-        return replace(made, op="delete")  # null in place of a value that was compared: the release of a lock
-    return replace(made, value=check_value(value), keep=keep)
+def _set(operation: PreparedOperation, given: dict[str, Any]) -> PreparedOperation:
+    value, keep_ttl = _required(given, "value"), given.get("keep_ttl") or False
+    if keep_ttl and operation.ttl is not None:
+        raise Invalid("ttl_secs and keep_ttl exclude each other: give one of them.", field="keep_ttl")
+    if value is None and operation.expected.expected_value is not UNSET:
+        return replace(operation, op="delete")  # compare-and-set to null deletes
+    return replace(operation, value=check_value(value), keep_ttl=keep_ttl)
 
 
-def _wanted(given: dict[str, Any], name: str) -> Any:
+def _required(given: dict[str, Any], name: str) -> Any:
     if name not in given:
         raise Invalid(f"{name} is missing; null is a value.", field=name)
     return given[name]
 
 
-def _incr(made: PreparedOperation, given: dict[str, Any]) -> PreparedOperation:
+def _incr(operation: PreparedOperation, given: dict[str, Any]) -> PreparedOperation:
     by = given["by"] if given.get("by") is not None else 1
 
-    def change(old: Any, there: bool) -> Any:
-        if not there:
+    def compute(old: Any, exists: bool) -> Any:
+        if not exists:
             old = 0
         if isinstance(old, bool) or not isinstance(old, int | float):
-            raise Conflict("What is there is no number.", key=made.key)
+            raise Conflict("The current value is not a number. incr changes numbers only.", key=operation.key)
         if abs(old + by) > MAX_NUMBER:
-            raise Conflict("The number would be larger than 2^53 - 1.", key=made.key)
+            raise Conflict("The result would exceed 2^53 - 1, the largest number allowed.", key=operation.key)
         return old + by
 
-    return replace(made, change=change, keep=made.ttl is None)
+    return replace(operation, compute=compute, keep_ttl=operation.ttl is None)
 
 
-def _append(made: PreparedOperation, given: dict[str, Any]) -> PreparedOperation:
-    value = _wanted(given, "value")
+def _append(operation: PreparedOperation, given: dict[str, Any]) -> PreparedOperation:
+    value = _required(given, "value")
     check_value(value)
 
-    def change(old: Any, there: bool) -> Any:
-        if not there:
+    def compute(old: Any, exists: bool) -> Any:
+        if not exists:
             return [value]
         if isinstance(old, list):
             return [*old, value]
         if isinstance(old, str) and isinstance(value, str):
             return old + value
-        raise Conflict("What is there is no list, and no text that a text could be added to.", key=made.key)
+        raise Conflict(
+            "The current value cannot be appended to. append adds any value to a list, or a text to a text.",
+            key=operation.key,
+        )
 
-    return replace(made, change=change, keep=made.ttl is None)
+    return replace(operation, compute=compute, keep_ttl=operation.ttl is None)
 
 
-def _patch(made: PreparedOperation, given: dict[str, Any]) -> PreparedOperation:
-    patch = _wanted(given, "patch")
+def _patch(operation: PreparedOperation, given: dict[str, Any]) -> PreparedOperation:
+    patch = _required(given, "patch")
     check_value(patch, name="patch")
 
-    def change(old: Any, there: bool) -> Any:
-        return merged(old if there else None, patch)
+    def compute(old: Any, exists: bool) -> Any:
+        return merged(old if exists else None, patch)
 
-    return replace(made, change=change, keep=made.ttl is None)
+    return replace(operation, compute=compute, keep_ttl=operation.ttl is None)
 
 
-def _restore(made: PreparedOperation, given: dict[str, Any]) -> PreparedOperation:
+def _restore(operation: PreparedOperation, given: dict[str, Any]) -> PreparedOperation:
     if given.get("version") is None:
-        raise Invalid("version is missing: which one to restore.", field="version")
-    return replace(made, version=given["version"])
+        raise Invalid("version is missing: give the version to restore.", field="version")
+    return replace(operation, version=given["version"])
 
 
 _PREPARE: dict[str, Callable[[PreparedOperation, dict[str, Any]], PreparedOperation]] = {
@@ -137,145 +133,156 @@ _PREPARE: dict[str, Callable[[PreparedOperation, dict[str, Any]], PreparedOperat
 
 
 def merged(target: Any, patch: Any) -> Any:
-    """JSON merge patch, RFC 7396: null takes a member away, objects merge, anything else replaces."""
+    """Apply a JSON merge patch (RFC 7396): null removes a member, objects merge, other values replace."""
     if not isinstance(patch, dict):
         return patch
-    found = dict(target) if isinstance(target, dict) else {}
+    result = dict(target) if isinstance(target, dict) else {}
     for name, value in patch.items():
         if value is None:
-            found.pop(name, None)
+            result.pop(name, None)
         else:
-            found[name] = merged(found.get(name), value)
-    return found
+            result[name] = merged(result.get(name), value)
+    return result
 
 
 # Inside the write ----------------------------------------------------------------------------------
 
 
-def carry_out(call: RunningCall, namespace: OpenNamespace, one: PreparedOperation) -> dict[str, Any]:
-    """Make the change and leave its traces: counts, history, audit, event. What callers are answered."""
-    by = KeyWriter(namespace.id, namespace.floor, namespace.now, clock.now(), call.principal.actor)
-    if one.fence is not None:
-        fencing.hold(call.principal, namespace, *one.fence)
-    if one.op == "delete":
-        return _delete(call, namespace, by, one)
-    if one.op == "touch":
-        return _touch(call, namespace, by, one)
-    expected, value, expires = one.expected, one.value, _until(namespace, one.ttl)
-    if one.op == "restore":
-        value = history.kept(namespace, one.key, one.version)
-    elif one.change is not None:
-        value, expected = _changed(call, namespace, one)
+def carry_out(call: RunningCall, namespace: OpenNamespace, operation: PreparedOperation) -> dict[str, Any]:
+    """Write the operation with its counts, history, audit entry and event; the answer of the call."""
+    writer = KeyWriter(namespace.id, namespace.floor, namespace.now, clock.now(), call.principal.actor)
+    if operation.fence is not None:
+        fencing.check_fence(call.principal, namespace, *operation.fence)
+    if operation.op == "delete":
+        return _delete(call, namespace, writer, operation)
+    if operation.op == "touch":
+        return _touch(call, namespace, writer, operation)
+    key, expected, value, expires = operation.key, operation.expected, operation.value, _expiry(namespace, operation)
+    if operation.op == "restore":
+        value = history.read_version(namespace, key, operation.version)
+    elif operation.compute is not None:
+        value, expected = _computed(call, namespace, operation)
     if value is None:
-        raise TypeError(one.op)
-    done = statements.put(by, one.key, value, expires, expected, keep=one.keep)
-    if done is None:
-        raise conflict(call, namespace, one.key, expected)
-    fresh = done.displaced < 0
-    kept = history.note(by, done, value)
-    pruned = quotas.count(namespace, keys=1 if fresh else 0, size=value.size - max(done.displaced, 0), kept=kept)
-    more = {"history_pruned": pruned} if pruned else {}
-    # Its digest is not told: an entry of the chain stays for ever, and a value can be purged.
-    _tell(call, namespace, one, done, size=value.size, **more)
-    answer = {"key": one.key, "version": done.version, "expires_at": expiry_clock.told(done.expires)}
-    if one.value is not None:
+        raise TypeError(operation.op)
+    result = statements.put(writer, key, value, expires, expected, keep=operation.keep_ttl)
+    if result is None:
+        raise conflict(call, namespace, key, expected)
+    is_new = result.displaced < 0
+    history_bytes = history.add(writer, result, value)
+    size = value.size - max(result.displaced, 0)
+    pruned = quotas.count(namespace, keys=1 if is_new else 0, size=size, history_size=history_bytes)
+    # Without the digest of the value: an audit entry stays for ever, and a value can be purged.
+    _record(call, namespace, operation, result, size=value.size, **({"history_pruned": pruned} if pruned else {}))
+    answer = {"key": key, "version": result.version, "expires_at": expiry_clock.rfc3339(result.expires)}
+    if operation.value is not None:
         return {**answer, "sha": value.sha}
-    if not _readable(call, namespace, one.key):
-        return answer  # the digest of a value that came of another is as good as the value, to who can guess it
-    return {**answer, "sha": value.sha, **({"value": value_of(value.text)} if one.change is not None else {})}
+    if not _readable(call, namespace, key):
+        return answer  # the digest of a computed value would let a caller guess the value it may not read
+    return {**answer, "sha": value.sha, **({"value": value_of(value.text)} if operation.compute is not None else {})}
 
 
-def _changed(
-    call: RunningCall, namespace: OpenNamespace, one: PreparedOperation
+def _computed(
+    call: RunningCall, namespace: OpenNamespace, operation: PreparedOperation
 ) -> tuple[CanonicalValue, Precondition]:
-    """The new value, to be written if the key is still as it was when this was computed."""
-    held = statements.current(namespace.id, one.key, namespace.now)
-    _check(call, namespace, one, held)
-    if one.change is None:
-        raise TypeError(one.op)
-    new = one.change(value_of(held.text) if held else None, held is not None)
-    return check_value(new), Precondition(expected_version=held.version if held else 0)
+    """The new value, and the precondition that the key still has the version it was computed from."""
+    current = statements.current(namespace.id, operation.key, namespace.now)
+    _check(call, namespace, operation, current)
+    if operation.compute is None:
+        raise TypeError(operation.op)
+    value = operation.compute(value_of(current.text) if current else None, current is not None)
+    return check_value(value), Precondition(expected_version=current.version if current else 0)
 
 
-def _check(call: RunningCall, namespace: OpenNamespace, one: PreparedOperation, held: CurrentKey | None) -> None:
+def _check(
+    call: RunningCall, namespace: OpenNamespace, operation: PreparedOperation, current: CurrentKey | None
+) -> None:
     try:
-        one.expected.check(
-            sha=held.sha if held else "",
-            version=held.version if held else 0,
-            value=value_of(held.text) if held else None,
+        operation.expected.check(
+            sha=current.sha if current else "",
+            version=current.version if current else 0,
+            value=value_of(current.text) if current else None,
         )
     except Conflict:
-        raise conflict(call, namespace, one.key, one.expected, held) from None
+        raise conflict(call, namespace, operation.key, operation.expected, current) from None
 
 
-def removed(
-    call: RunningCall, namespace: OpenNamespace, by: KeyWriter, one: PreparedOperation
+def remove_value(
+    call: RunningCall, namespace: OpenNamespace, writer: KeyWriter, operation: PreparedOperation
 ) -> StatementResult | None:
-    """Take the value away, to be counted by the caller; None: there was none, and nobody expected one."""
-    done = statements.remove(by, one.key, one.expected)
-    if done is None:
-        # Nothing there is what the caller wants, unless it said that something else is.
-        held = statements.current(namespace.id, one.key, namespace.now)
-        _check(call, namespace, one, held)
-    return done
+    """Remove the value of a key; the caller counts it. None if there was none and no other value was expected."""
+    result = statements.remove(writer, operation.key, operation.expected)
+    if result is None:
+        # An absent key is what the caller wants, unless it expected a value.
+        _check(call, namespace, operation, statements.current(namespace.id, operation.key, namespace.now))
+    return result
 
 
-def _delete(call: RunningCall, namespace: OpenNamespace, by: KeyWriter, one: PreparedOperation) -> dict[str, Any]:
-    done = removed(call, namespace, by, one)
-    if done is None:
-        call.record(_object(namespace, one.key), deleted=False)
-        return {"key": one.key, "deleted": False, "version": 0}
-    quotas.count(namespace, keys=-1, size=-done.displaced, kept=history.note(by, done, None))
-    _tell(call, namespace, one, done)
-    return {"key": one.key, "deleted": True, "version": done.version}
+def _delete(
+    call: RunningCall, namespace: OpenNamespace, writer: KeyWriter, operation: PreparedOperation
+) -> dict[str, Any]:
+    result = remove_value(call, namespace, writer, operation)
+    if result is None:
+        call.record(_object(namespace, operation.key), deleted=False)
+        return {"key": operation.key, "deleted": False, "version": 0}
+    history_bytes = history.add(writer, result, None)
+    quotas.count(namespace, keys=-1, size=-result.displaced, history_size=history_bytes)
+    _record(call, namespace, operation, result)
+    return {"key": operation.key, "deleted": True, "version": result.version}
 
 
-def _touch(call: RunningCall, namespace: OpenNamespace, by: KeyWriter, one: PreparedOperation) -> dict[str, Any]:
-    done = statements.touch(by, one.key, _until(namespace, one.ttl), one.expected)
-    if done is None:
-        held = statements.current(namespace.id, one.key, namespace.now)
-        _check(call, namespace, one, held)
-        raise NotFound(f"There is nothing under that key in {namespace.where}.", key=one.key)
-    history.lasts(done)
-    _tell(call, namespace, one, done)
-    return {"key": one.key, "version": done.version, "expires_at": expiry_clock.told(done.expires)}
+def _touch(
+    call: RunningCall, namespace: OpenNamespace, writer: KeyWriter, operation: PreparedOperation
+) -> dict[str, Any]:
+    key = operation.key
+    result = statements.touch(writer, key, _expiry(namespace, operation), operation.expected)
+    if result is None:
+        _check(call, namespace, operation, statements.current(namespace.id, key, namespace.now))
+        raise NotFound(f"Key not found in {namespace.where}.", key=key)
+    history.set_expiry(result)
+    _record(call, namespace, operation, result)
+    return {"key": key, "version": result.version, "expires_at": expiry_clock.rfc3339(result.expires)}
 
 
-def _until(namespace: OpenNamespace, ttl: float | None) -> float | None:
-    return namespace.now + ttl if ttl is not None else None
+def _expiry(namespace: OpenNamespace, operation: PreparedOperation) -> float | None:
+    return namespace.now + operation.ttl if operation.ttl is not None else None
 
 
 def conflict(
-    call: RunningCall, namespace: OpenNamespace, key: str, expected: Precondition, held: CurrentKey | None = None
+    call: RunningCall, namespace: OpenNamespace, key: str, expected: Precondition, current: CurrentKey | None = None
 ) -> Conflict:
-    """What is there now, the value and its digest only for those who may read it."""
-    held = held or statements.current(namespace.id, key, namespace.now)
-    version = held.version if held else 0
-    shown: dict[str, Any] = {"key": key, "current_version": version, **expected_details(expected)}
+    """The error of an unmet expectation, with the current value and its digest only for callers who may read them."""
+    current = current or statements.current(namespace.id, key, namespace.now)
+    version = current.version if current else 0
+    details: dict[str, Any] = {"key": key, "current_version": version, **expected_details(expected)}
     if _readable(call, namespace, key):
-        shown |= {
-            "current_sha": held.sha if held else "",
-            "expires_at": expiry_clock.told(held.expires if held else None),
-            "current_value": value_of(held.text) if held else None,
+        details |= {
+            "current_sha": current.sha if current else "",
+            "expires_at": expiry_clock.rfc3339(current.expires if current else None),
+            "current_value": value_of(current.text) if current else None,
         }
-    return Conflict(conflict_message(version), **shown)
+    return Conflict(conflict_message(version), **details)
 
 
 def _readable(call: RunningCall, namespace: OpenNamespace, key: str) -> bool:
     return reader(call.principal, namespace.where)(key)
 
 
-_KINDS = {"delete": "kv.deleted", "touch": "kv.touched"}
+_EVENT_KINDS = {"delete": "kv.deleted", "touch": "kv.touched"}  # of other operations: kv.set
 
 
-def _tell(
-    call: RunningCall, namespace: OpenNamespace, one: PreparedOperation, done: StatementResult, **details: Any
+def _record(
+    call: RunningCall,
+    namespace: OpenNamespace,
+    operation: PreparedOperation,
+    result: StatementResult,
+    **details: Any,
 ) -> None:
-    call.record(_object(namespace, one.key), version=done.version, **details)
-    data = {"in": str(namespace.where), "key": one.key, "version": done.version, "op": one.op}
-    if done.expires is not None:
-        data["expires_at"] = expiry_clock.told(done.expires) or ""
-    call.event(_KINDS.get(one.op, "kv.set"), str(namespace.where), data)
+    """The audit entry and the event of an operation."""
+    call.record(_object(namespace, operation.key), version=result.version, **details)
+    data = {"in": str(namespace.where), "key": operation.key, "version": result.version, "op": operation.op}
+    if result.expires is not None:
+        data["expires_at"] = expiry_clock.rfc3339(result.expires) or ""
+    call.event(_EVENT_KINDS.get(operation.op, "kv.set"), str(namespace.where), data)
 
 
 def _object(namespace: OpenNamespace, key: str) -> str:

@@ -1,7 +1,7 @@
-"""Work queues on a board: each task is claimed by one caller at a time and is gone when that one is done.
+"""Task queues on a board: add, claim, finish, renew, release and list tasks.
 
-A claim holds for a time; a claimant that dies loses it, the next claim has a higher token, and whatever the first
-one says after that is refused.
+A task is claimed by one caller at a time, for a lease. After the lease the next claim has a higher token, and calls
+with the earlier token are refused. A finished task is deleted.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ _DONE = f"DELETE FROM {_TABLE} {_MINE} RETURNING queue, size"  # noqa: S608
 
 
 def _writes(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
-    """A queue's name is like a key of its board."""
+    """Capabilities of a change: to write the board's key with the name of the queue."""
     where = namespaces.board(arguments.get("board"))
     return [(where.operation(principal, "write"), check_key(arguments.get("queue"), name="queue"))]
 
 
-def _takes(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
-    """To claim is to read a task and to change it."""
+def _reads_and_writes(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
+    """Capabilities of a claim: to write and to read the board's key with the name of the queue."""
     where = namespaces.board(arguments.get("board"))
     queue = check_key(arguments.get("queue"), name="queue")
     return [(where.operation(principal, action), queue) for action in ("write", "read")]
@@ -55,116 +55,120 @@ def _takes(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[st
 
 @handles(calls.AddTask, asks=_writes)
 def add(call: RunningCall, request: calls.AddTask) -> Change:
-    name, checked, identity = request.queue, check_value(request.value), uuid.uuid4()
+    queue, value, task = request.queue, check_value(request.value), uuid.uuid4()
     ticket = quotas.share(call)
 
     def change() -> dict[str, Any]:
         ticket.take()
         board = open_board(call, request.board)
-        quotas.count_tasks(board, tasks=1, size=checked.size)
+        quotas.count_tasks(board, tasks=1, size=value.size)
         Task.objects.create(
-            uuid=identity,
+            uuid=task,
             board_id=board.id,
-            queue=name,
-            value=checked.text,
-            size=checked.size,
+            queue=queue,
+            value=value.text,
+            size=value.size,
             added_at=clock.now(),
             added_by=call.principal.actor,
         )
-        _tell(call, board, "queue.added", name, str(identity), sha=checked.sha)
-        return {"board": board.where.name, "queue": name, "task": str(identity)}
+        _record(call, board, "queue.added", queue, str(task), sha=value.sha)
+        return {"board": board.where.name, "queue": queue, "task": str(task)}
 
     return change
 
 
-@handles(calls.ClaimTask, asks=_takes)
+@handles(calls.ClaimTask, asks=_reads_and_writes)
 def claim(call: RunningCall, request: calls.ClaimTask) -> Change:
-    name, ttl = request.queue, request.ttl_secs or DEFAULT_SECONDS
+    queue, ttl = request.queue, request.ttl_secs or DEFAULT_SECONDS
     ticket = quotas.share(call)
 
     def change() -> dict[str, Any]:
         ticket.take()
         board = open_board(call, request.board)
-        until = board.now + ttl
+        expires = board.now + ttl
         with connection.cursor() as cursor:
             lock = " FOR UPDATE SKIP LOCKED" if connection.vendor == "postgresql" else ""
             cursor.execute(
                 _CLAIM.format(oldest=_OLDEST.format(lock=lock)),
-                [call.principal.actor, until, board.id, name, board.now, board.now],
+                [call.principal.actor, expires, board.id, queue, board.now, board.now],
             )
             row = cursor.fetchone()
         if row is None:
-            call.record(f"{board.where}/{name}", claimed=False)
-            return {"board": board.where.name, "queue": name, "task": None}
-        task = str(row[0] if isinstance(row[0], uuid.UUID) else uuid.UUID(row[0]))
-        _tell(call, board, "queue.claimed", name, task, token=row[2])
+            call.record(f"{board.where}/{queue}", claimed=False)
+            return {"board": board.where.name, "queue": queue, "task": None}
+        task_id, text, token = row
+        task = str(task_id if isinstance(task_id, uuid.UUID) else uuid.UUID(task_id))
+        _record(call, board, "queue.claimed", queue, task, token=token)
         return {
             "board": board.where.name,
-            "queue": name,
+            "queue": queue,
             "task": task,
-            "value": value_of(row[1]),
-            "token": row[2],
-            "expires_at": expiry_clock.told(until),
+            "value": value_of(text),
+            "token": token,
+            "expires_at": expiry_clock.rfc3339(expires),
         }
 
     return change
 
 
 def _on_claimed(call: type[calls.ClaimedTask], statement: str, kind: str) -> Handler:
-    """The handler of a call on a task that was claimed: one statement that holds only for the newest claim."""
+    """Make the handler of a call on a claimed task: one statement that changes it only for the newest claim."""
 
     def body(call: RunningCall, request: calls.ClaimedTask) -> Change:
-        queue, token, identity = request.queue, request.token, _identity(request.task)
+        queue, token, task = request.queue, request.token, _task_id(request.task)
         ttl = (request.ttl_secs or DEFAULT_SECONDS) if isinstance(request, calls.RenewTask) else None
         ticket = quotas.share(call)
 
         def change() -> dict[str, Any]:
             ticket.take()
             board = open_board(call, request.board)
-            key = identity.hex if connection.vendor == "sqlite" else identity
-            until = [board.now + ttl] if ttl is not None else []
+            task_id = task.hex if connection.vendor == "sqlite" else task
+            expiry = [board.now + ttl] if ttl is not None else []
             with connection.cursor() as cursor:
-                cursor.execute(statement, [*until, key, board.id, token, call.principal.actor, board.now])
+                cursor.execute(statement, [*expiry, task_id, board.id, token, call.principal.actor, board.now])
                 row = cursor.fetchone()
-            if row is None or row[0] != queue:  # of another queue: whatever was done is undone with the refusal
-                raise _not_yours(board, queue, identity, token)
+            if row is None or row[0] != queue:  # in another queue: the refusal rolls the change back
+                raise _refusal(board, queue, task, token)
             if statement is _DONE:
                 quotas.count_tasks(board, tasks=-1, size=-row[1])
-            _tell(call, board, kind, queue, str(identity), token=token)
-            expires = {"expires_at": expiry_clock.told(until[0])} if until else {}
-            return {"board": board.where.name, "queue": queue, "task": str(identity), "token": token, **expires}
+            _record(call, board, kind, queue, str(task), token=token)
+            expires = {"expires_at": expiry_clock.rfc3339(expiry[0])} if expiry else {}
+            return {"board": board.where.name, "queue": queue, "task": str(task), "token": token, **expires}
 
         return change
 
     return handles(call, asks=_writes)(body)
 
 
-done = _on_claimed(calls.FinishTask, _DONE, "queue.done")
+finish = _on_claimed(calls.FinishTask, _DONE, "queue.done")
 renew = _on_claimed(calls.RenewTask, _RENEW, "queue.renewed")
 release = _on_claimed(calls.ReleaseTask, _RELEASE, "queue.released")
 
 
-def _not_yours(board: OpenNamespace, queue: str, identity: uuid.UUID, token: int) -> Fenced | NotFound:
-    held = Task.objects.filter(uuid=identity, board=board.id, queue=queue).first()
-    if held is None:
-        return NotFound("There is no such task; somebody may be done with it.", task=str(identity))
-    says = "You no longer have that task: your claim ran out."
-    return Fenced(says, task=str(identity), token=token, current_token=held.token)
+def _refusal(board: OpenNamespace, queue: str, task_id: uuid.UUID, token: int) -> Fenced | NotFound:
+    """Why a claimed task could not be changed: it does not exist, or another claim is the newest."""
+    task = Task.objects.filter(uuid=task_id, board=board.id, queue=queue).first()
+    if task is None:
+        return NotFound("Task not found: it may be finished already.", task=str(task_id))
+    message = "Your claim of this task has expired. Claim a task again."
+    return Fenced(message, task=str(task_id), token=token, current_token=task.token)
 
 
-def _identity(task: Any) -> uuid.UUID:
+def _task_id(task: Any) -> uuid.UUID:
     try:
         return uuid.UUID(task)
     except (ValueError, TypeError, AttributeError):
-        raise Invalid("task is the id that claiming answered.", field="task") from None
+        raise Invalid("task must be the id returned by claim.", field="task") from None
 
 
-def _tell(call: RunningCall, board: OpenNamespace, kind: str, queue: str, task: str, **details: Any) -> None:
+def _record(call: RunningCall, board: OpenNamespace, kind: str, queue: str, task: str, **details: Any) -> None:
+    """The audit entry and the event of a change of a task."""
     call.record(f"{board.where}/{queue}", task=task, **details)
     call.event(kind, str(board.where), {"in": str(board.where), "key": queue, "task": task})
 
 
 def _reads(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
+    """Capabilities of a list: to read some key of the board."""
     where = namespaces.board(arguments.get("board"))
     return [] if namespaces.reads_something(principal, where) else [(where.operation(principal, "read"), None)]
 
@@ -176,10 +180,10 @@ def list_queues(principal: Principal, request: calls.ListQueues) -> dict[str, An
     if board is None:
         return {"queues": [], "count": 0}
     claimed = Count("id", filter=Q(expires__gt=board.now))
-    found = Task.objects.filter(board=board.id).values("queue").annotate(all=Count("id"), claimed=claimed)
-    shown = [
-        {"queue": one["queue"], "waiting": one["all"] - one["claimed"], "claimed": one["claimed"]}
-        for one in found.order_by("queue")
-        if readable(one["queue"])
+    counts = Task.objects.filter(board=board.id).values("queue").annotate(all=Count("id"), claimed=claimed)
+    queues = [
+        {"queue": row["queue"], "waiting": row["all"] - row["claimed"], "claimed": row["claimed"]}
+        for row in counts.order_by("queue")
+        if readable(row["queue"])
     ]
-    return {"queues": shown, "count": len(shown)}
+    return {"queues": queues, "count": len(queues)}

@@ -1,7 +1,7 @@
-"""The statements that change one key. Each decides and writes in one step, on both databases.
+"""SQL statements that write one key: put, remove, touch. Each checks its conditions and writes in one step.
 
-What is expected of the key is a condition of the statement (`fluxcore/versioned.py`). An expired value counts as none
-in every condition, by the moment the caller gives.
+Expectations are conditions of the statement (`fluxcore/versioned.py`). In all of them an expired value counts as
+absent, by the time the caller passes.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ _KEPT = f"CASE WHEN {LIVE} THEN {TABLE}.expires END"
 
 @dataclass(frozen=True)
 class StatementResult:
-    """What a statement did."""
+    """The row a statement changed."""
 
     item: int
     version: int
-    displaced: int  # bytes that were kept before; -1: none
+    displaced: int  # bytes of the replaced value; -1: there was none
     expires: float | None
 
 
 @dataclass(frozen=True)
 class KeyWriter:
-    """Who writes, when, where; `now` by the clock of expiry, `at` by the clock on the wall."""
+    """The writer of a key: namespace, name and time; `now` by the clock of expiry, `at` by the wall clock."""
 
     namespace: int
     floor: int
@@ -62,43 +62,62 @@ class KeyWriter:
 
 
 def put(
-    by: KeyWriter, key: str, value: CanonicalValue, expires: float | None, expected: Precondition, *, keep: bool = False
+    writer: KeyWriter,
+    key: str,
+    value: CanonicalValue,
+    expires: float | None,
+    expected: Precondition,
+    *,
+    keep: bool = False,
 ) -> StatementResult | None:
-    """Write a value if what is expected holds; None if it does not. `keep` leaves the expiry as it is."""
-    conditions = _ITEMS.conditions(expected, by.now)
-    lasts, kept = (_KEPT, [by.now]) if keep else ("excluded.expires" if conditions.may_be_absent else "%s", [])
-    at = raw_sql.adapt_moment(by.at)
+    """Write a value if the expectation holds, else None. `keep` keeps the current expiry."""
+    conditions = _ITEMS.conditions(expected, writer.now)
+    new_expiry, keep_values = (
+        (_KEPT, [writer.now]) if keep else ("excluded.expires" if conditions.may_be_absent else "%s", [])
+    )
+    at = raw_sql.adapt_moment(writer.at)
     if conditions.may_be_absent:
-        statement = _INSERT + _OR_UPDATE.format(expires=lasts)
-        given_values = [by.namespace, key, value.text, by.floor + 1, value.sha, value.size, expires, at, by.name, *kept]
+        statement = _INSERT + _OR_UPDATE.format(expires=new_expiry)
+        given_values = [
+            writer.namespace,
+            key,
+            value.text,
+            writer.floor + 1,
+            value.sha,
+            value.size,
+            expires,
+            at,
+            writer.name,
+            *keep_values,
+        ]
         where = conditions.where()
     else:
-        statement = _UPDATE.format(expires=lasts)
+        statement = _UPDATE.format(expires=new_expiry)
         given_values = [
             value.text,
             value.sha,
             value.size,
-            *(kept if keep else [expires]),
+            *(keep_values if keep else [expires]),
             at,
-            by.name,
-            by.namespace,
+            writer.name,
+            writer.namespace,
             key,
         ]
         where = conditions.and_where()
     return _written(statement + where, [*given_values, *conditions.values])
 
 
-def remove(by: KeyWriter, key: str, expected: Precondition) -> StatementResult | None:
-    """Take the value away if there is one and it is the expected one; the row keeps the version."""
-    conditions = _ITEMS.conditions(expected, by.now)
-    values = [raw_sql.adapt_moment(by.at), by.name, by.namespace, key, by.now, *conditions.values]
+def remove(writer: KeyWriter, key: str, expected: Precondition) -> StatementResult | None:
+    """Remove the value if there is one and the expectation holds, else None. The row keeps the version."""
+    conditions = _ITEMS.conditions(expected, writer.now)
+    values = [raw_sql.adapt_moment(writer.at), writer.name, writer.namespace, key, writer.now, *conditions.values]
     return _written(_REMOVE + conditions.and_where(), values)
 
 
-def touch(by: KeyWriter, key: str, expires: float | None, expected: Precondition) -> StatementResult | None:
-    """Another expiry for what is there; the version stays, for the value does."""
-    conditions = _ITEMS.conditions(expected, by.now)
-    values = [expires, by.namespace, key, by.now, *conditions.values]
+def touch(writer: KeyWriter, key: str, expires: float | None, expected: Precondition) -> StatementResult | None:
+    """Set the expiry of a key that has a value. The version stays the same, because the value does."""
+    conditions = _ITEMS.conditions(expected, writer.now)
+    values = [expires, writer.namespace, key, writer.now, *conditions.values]
     return _written(_TOUCH + conditions.and_where(), values)
 
 
@@ -115,7 +134,7 @@ _CURRENT = (
 
 @dataclass(frozen=True)
 class CurrentKey:
-    """A key as it is; a version and nothing else where the value is gone."""
+    """The current state of a key that has a value."""
 
     item: int
     text: str
@@ -128,8 +147,8 @@ class CurrentKey:
 
 
 def current(namespace: int, key: str, now: float) -> CurrentKey | None:
-    """What is there at that moment; None also for what has expired."""
-    found = raw_sql.read(_CURRENT, [namespace, key])
-    if not found or found[0][1] is None or (found[0][5] is not None and found[0][5] <= now):
+    """The key as it is at a time of the clock of expiry; None if it is absent or has expired."""
+    rows = raw_sql.read(_CURRENT, [namespace, key])
+    if not rows or rows[0][1] is None or (rows[0][5] is not None and rows[0][5] <= now):
         return None
-    return CurrentKey(*found[0])
+    return CurrentKey(*rows[0])

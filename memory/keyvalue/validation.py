@@ -1,4 +1,4 @@
-"""Checks that a declaration cannot make: names before a caller's rights are looked up, and values as they are kept."""
+"""Checks that declarations cannot make: key names before capabilities are looked up, values in canonical form."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 
 
 def check_key(key: object, *, name: str = "key") -> str:
-    """A name in its one normal form: capabilities are for names, so it is looked at before anything else."""
+    """A key in normal form. Checked before anything else, because capabilities depend on the key."""
     if not isinstance(key, str) or not 1 <= len(key) <= MAX_KEY:
-        raise Invalid(f"A {name} is a text of 1 to {MAX_KEY} characters.", field=name, limit=MAX_KEY)
+        raise Invalid(f"{name} must be a text of 1 to {MAX_KEY} characters.", field=name, limit=MAX_KEY)
     try:
         return normal_key(key)
     except ValueError as refusal:
-        raise Invalid(f"A {name} is {refusal}.", field=name) from None
+        raise Invalid(f"{name} must be {refusal}.", field=name) from None
 
 
 def check_pattern(pattern: str) -> str:
-    """A glob in the normal form of the keys, so that it finds what its writer sees."""
+    """A glob pattern in the normal form of keys (NFC), so that equal texts match."""
     compile_glob(pattern)
     return unicodedata.normalize("NFC", pattern)
 
 
 @dataclass(frozen=True)
 class CanonicalValue:
-    """A value as it is kept: canonical JSON, its digest and its bytes."""
+    """A value as it is stored: canonical JSON, its SHA-256 and its size in bytes."""
 
     text: str
     sha: str
@@ -46,10 +46,11 @@ class CanonicalValue:
 
 
 def check_value(value: Any, *, name: str = "value") -> CanonicalValue:
+    """A value in canonical form; refused if it is not JSON or larger than MAX_KV_VALUE_BYTES."""
     try:
         text = dumps(value)
     except (ValueError, TypeError, RecursionError):
-        raise Invalid(f"{name} is no JSON: NaN, infinities and foreign types have none.", field=name) from None
+        raise Invalid(f"{name} must be JSON: NaN and infinities are not.", field=name) from None
     if not text.isascii():
         refuse_surrogates(text, name=name)
     raw = text.encode()
@@ -59,18 +60,19 @@ def check_value(value: Any, *, name: str = "value") -> CanonicalValue:
             "A value as canonical JSON", limit=limit, raised_by="MAX_KV_VALUE_BYTES", bytes=len(raw)
         )
     try:
-        loads(raw)  # not every door reads as strictly, and steps make values larger: what is kept must be read again
+        loads(raw)  # not every server parses so strictly, and incr or append may exceed its limits
     except BadJSON as refusal:
-        raise Invalid(f"{name} could not be read again. {refusal.message}", field=name) from None
+        raise Invalid(f"{name} cannot be stored. {refusal.message}", field=name) from None
     return CanonicalValue(text, hashlib.sha256(raw).hexdigest(), len(raw))
 
 
 def value_of(text: str) -> Any:
+    """The value of a stored canonical text."""
     return loads(text.encode())
 
 
 def precondition(request: Expecting) -> Precondition:
-    """What a write expects. Null is an expected value if it was given; an expected version or digest is left out."""
+    """The precondition of a write. A given null is an expected value, but no expected version or digest."""
     value = request.expected_value if "expected_value" in request.model_fields_set else UNSET
     if value is not UNSET:
         sha_of(value)

@@ -1,4 +1,4 @@
-"""The verbs on keys: set, delete, touch, incr, append, patch and restore one, or change many at once."""
+"""Verbs that change keys: set, delete, touch, incr, append, patch and restore, and batches of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EXPECTED = ("expected_version", "expected_sha", "expected_value")
 
 
 def writes(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
-    """To change a key takes the capability to write it."""
+    """Capabilities of a change: to write the key."""
     where = place(arguments.get("place"))
     return [(where.operation(principal, "write"), check_key(arguments.get("key")))]
 
@@ -31,12 +31,12 @@ def set_key(call: RunningCall, request: calls.SetKey) -> Change:
 
 @verb("kv.delete", needs="memory.write", asks=writes)
 def delete_key(call: RunningCall, **given: Any) -> Change:
-    """Take a key away and keep its history. `purging.py` has the call that may also purge it."""
+    """Delete a key and keep its history. `purging.py` handles the call, which may also purge."""
     return _change(call, "delete", checked(calls.DeleteKey, given))
 
 
-def _step(op: str) -> Verb:
-    """One step on what is there."""
+def _verb_of(op: str) -> Verb:
+    """Make the verb of an operation of ChangeKey."""
 
     def body(call: RunningCall, **given: Any) -> Change:
         return _change(call, op, checked(calls.ChangeKey, {**given, "op": op}))
@@ -44,7 +44,7 @@ def _step(op: str) -> Verb:
     return verb(f"kv.{op}", needs="memory.write", asks=writes)(body)
 
 
-STEPS = {op: _step(op) for op in ("touch", "incr", "append", "restore")}
+VERBS = {op: _verb_of(op) for op in ("touch", "incr", "append", "restore")}
 
 
 @handles(calls.PatchKey, asks=writes)
@@ -53,18 +53,18 @@ def patch_key(call: RunningCall, request: calls.PatchKey) -> Change:
 
 
 def change_key(principal: Principal, *, op: Any = None, **given: Any) -> Any:
-    """The verb that `op` names."""
+    """The handler of ChangeKey: calls the verb of `op`."""
     if op == "patch":
         return patch_key(principal, **given)
-    if not isinstance(op, str) or op not in STEPS:
-        raise Invalid(f"op is one of {', '.join((*STEPS, 'patch'))}.", field="op")
-    return STEPS[op](principal, **given)
+    if not isinstance(op, str) or op not in VERBS:
+        raise Invalid(f"op must be one of {', '.join((*VERBS, 'patch'))}.", field="op")
+    return VERBS[op](principal, **given)
 
 
 def compare_and_set_key(principal: Principal, **given: Any) -> Any:
-    """A write that expects something; a null version or digest expects nothing."""
+    """The handler of CompareAndSetKey: a write with an expectation; a null version or digest is none."""
     if "expected_value" not in given and all(given.get(name) is None for name in _EXPECTED):
-        raise Invalid(f"Say what you expect: {', '.join(_EXPECTED)}.", field="expected_version")
+        raise Invalid(f"The expectation is missing: give one of {', '.join(_EXPECTED)}.", field="expected_version")
     return set_key(principal, **given)
 
 
@@ -83,21 +83,22 @@ def _change(call: RunningCall, op: str, request: calls.KeyWrite) -> Change:
     return change
 
 
-def _asks_for_all(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
+def _writes_each(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
+    """Capabilities of a batch: to write each of its keys."""
     operation = place(arguments.get("place")).operation(principal, "write")
     given = arguments.get("operations")
-    if not isinstance(given, list) or not all(isinstance(one, dict) for one in given) or not given:
-        raise Invalid(f"operations is a list of 1 to {MAX_BATCH} objects.", field="operations", limit=MAX_BATCH)
-    return [(operation, key) for key in dict.fromkeys(check_key(one.get("key")) for one in given[:MAX_BATCH])]
+    if not isinstance(given, list) or not all(isinstance(fields, dict) for fields in given) or not given:
+        raise Invalid(f"operations must be a list of 1 to {MAX_BATCH} objects.", field="operations", limit=MAX_BATCH)
+    return [(operation, key) for key in dict.fromkeys(check_key(fields.get("key")) for fields in given[:MAX_BATCH])]
 
 
-@handles(calls.ChangeKeys, asks=_asks_for_all)
+@handles(calls.ChangeKeys, asks=_writes_each)
 def change_keys(call: RunningCall, request: calls.ChangeKeys) -> Change:
     where = place(request.place)
     prepared = []
-    for index, one in enumerate(request.operations):
-        with _at(index):
-            prepared.append(operations.prepared(one.op, one.key, one))
+    for index, fields in enumerate(request.operations):
+        with _OperationOfBatch(index):
+            prepared.append(operations.prepared(fields.op, fields.key, fields))
     ticket = quotas.share(call, len(prepared))
 
     def change() -> dict[str, Any]:
@@ -105,15 +106,15 @@ def change_keys(call: RunningCall, request: calls.ChangeKeys) -> Change:
         namespace = open_namespace(call.principal, where)
         results = []
         for index, operation in enumerate(prepared):
-            with _at(index):
+            with _OperationOfBatch(index):
                 results.append(operations.carry_out(call, namespace, operation))
         return {"results": results, "count": len(results)}
 
     return change
 
 
-class _at:
-    """Names the operation of a batch that a refusal is about."""
+class _OperationOfBatch:
+    """Adds the index of the operation to an error raised within."""
 
     def __init__(self, index: int) -> None:
         self.index = index

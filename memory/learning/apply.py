@@ -1,8 +1,7 @@
-"""What votes do to the graph: a job of the worker, the same result in any order and however often it is tried.
+"""The job `learning.apply`: applies votes to the graph, with the same result in any order and after any retries.
 
-Each vote that waits is first taken back as it was last applied, then applied as it stands now. All of it, the
-conduits, what was done to each, and the mark that it is done, is one commit. Votes that came or changed in between
-wait for the next run.
+The earlier effect of each pending vote is first undone, then its present one applied. Conduits, effects and the mark
+`applied` are written in one commit. Votes that were given or changed meanwhile wait for the next run.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from memory.engine.text import words
 from memory.grains.lifecycle import jobs as lifecycle_jobs
 from memory.grains.lifecycle import revive
 from memory.grains.lifecycle.rules import QUARANTINED
-from memory.grains.models import Conduit, DecayClass, Effect, Entry, Grain, JudgedQuestion, Relation, Trace, Vote
+from memory.grains.models import Conduit, DecayClass, Entry, Grain, JudgedQuestion, Relation, Trace, Vote, VoteEffect
 from memory.learning import credit, jobs, pairs, ranker_weights, weights
 from memory.learning.credit import ConduitCredit
 from memory.learning.weights import ConduitUses
@@ -32,14 +31,14 @@ from memory.recall import filters, trace_record
 
 PAGE = 200  # votes of one commit
 MOST_WORDS = 8  # words of a question that are linked to a grain useful for it
-_VOTES, _EFFECTS, _CONDUITS = Vote._meta.db_table, Effect._meta.db_table, Conduit._meta.db_table
+_VOTES, _EFFECTS, _CONDUITS = Vote._meta.db_table, VoteEffect._meta.db_table, Conduit._meta.db_table
 _WAITING = (
     "SELECT v.id, v.judged_id, v.grain_id, v.useful, v.strength, v.scale, v.missed, v.at, v.undone_at, j.query, "  # noqa: S608
     f"j.uuid, g.text FROM {_VOTES} v JOIN {JudgedQuestion._meta.db_table} j ON j.id = v.judged_id "
     f"JOIN {Grain._meta.db_table} g ON g.id = v.grain_id "
     "WHERE v.space_id = %s AND NOT v.applied ORDER BY v.id LIMIT %s"
 )
-# Of several who write at once: a vote that is taken back meanwhile must not be marked as applied by the way.
+# Rows are locked on PostgreSQL: a vote that is withdrawn at the same time must not be marked as applied.
 _HELD = {"postgresql": f"{_WAITING} FOR UPDATE OF v", "sqlite": _WAITING}
 _APPLIED = f"UPDATE {_VOTES} SET applied = %s WHERE id = %s"  # noqa: S608
 _EFFECT = ("space", "vote", "conduit", "gain", "loss")
@@ -142,63 +141,65 @@ def _apply(
     run: Run, space: int, seen: Sequence[PendingVote], vectors: tuple[str, dict[int, tuple[float, bytes]]]
 ) -> None:
     current = {vote.id: vote for vote in _waiting(space, _HELD[connection.vendor])}
-    votes = [vote for vote in seen if current.get(vote.id) == vote]  # the others changed meanwhile
+    votes = [vote for vote in seen if current.get(vote.id) == vote]  # others changed meanwhile
     if not votes:
         jobs.ask_for_learning(space)
         return
-    before = _effects(space, [vote.id for vote in votes])
+    earlier = _effects(space, [vote.id for vote in votes])
     after, born = _planned(space, votes)
-    change, uses = _taken_back(before)
+    change, uses = _taken_back(earlier)
     for vote in votes:
         for conduit, step in after[vote.id].items():
             change[conduit] += step
             if vote.useful:
                 uses.add(conduit, vote.given)
-    _write_effects(space, before, after)
+    _write_effects(space, earlier, after)
     brought = weights.apply_credits(change, born, uses)
     cluster_use.update_cluster_use(space, [vote.id for vote in votes])
     context_shift.detect_shift(space)
-    made = pairs.recount_pairs(space, {vote.judged for vote in votes}, [vote.id for vote in votes], change)
+    shortcuts = pairs.recount_pairs(space, {vote.judged for vote in votes}, [vote.id for vote in votes], change)
     with connection.cursor() as cursor:
         cursor.executemany(_APPLIED, [(True, vote.id) for vote in votes])
     _keep_vectors(vectors)
     revive.revive_used(space, [vote.grain for vote in votes if vote.useful and not vote.undone])
     questions = tuple(sorted({vote.judged for vote in votes}))
-    packed = Changes((), conduit_array([*brought.changed, *made.made]), (*brought.gone, *made.cut), questions).pack()
-    told = {
+    packed = Changes(
+        (), conduit_array([*brought.changed, *shortcuts.made]), (*brought.gone, *shortcuts.cut), questions
+    ).pack()
+    data = {
         "votes": len(votes),
         "conduits": len(brought.changed),
         "questions": len(questions),
-        "shortcuts": len(made.made),
+        "shortcuts": len(shortcuts.made),
         **brought.moved.told(),
     }
     done = f"{len(brought.changed)} links changed, {len(brought.gone)} removed"
     run.say(f"{len(votes)} ratings on {len(questions)} questions: {done}.")
-    events.append("votes.applied", space=space, actor="worker", subject="", data=told, packed=packed)
+    events.append("votes.applied", space=space, actor="worker", subject="", data=data, packed=packed)
     if len(current) == PAGE or len(votes) < len(seen):
         jobs.ask_for_learning(space)
     ranker_weights.request_fitting(space, at_once=any(vote.undone for vote in votes))
     put_away = Grain.objects.filter(id__in={vote.grain for vote in votes if vote.undone}, status=QUARANTINED)
     if put_away.exists():
-        lifecycle_jobs.age(space)  # by these votes, perhaps
+        lifecycle_jobs.age(space)  # these votes may change statuses
 
 
 def unlearn_votes(space: int, votes: Sequence[int]) -> tuple[list[tuple[object, ...]], list[int]]:
     """Undo these votes permanently, inside a write; returns changed conduits for the arena, and removed ones."""
     Vote.objects.filter(space=space, id__in=votes).update(undone_at=clock.now(), applied=True)
-    before = _effects(space, votes)
-    change, uses = _taken_back(before)
-    _write_effects(space, before, {vote: {} for vote in votes})
+    earlier = _effects(space, votes)
+    change, uses = _taken_back(earlier)
+    _write_effects(space, earlier, {vote: {} for vote in votes})
     brought = weights.apply_credits(change, (), uses)
     judged = set(Vote.objects.filter(space=space, id__in=votes).values_list("judged_id", flat=True))
-    made = pairs.recount_pairs(space, judged, votes, change) if votes else pairs.ShortcutChanges()
-    return [*brought.changed, *made.made], [*brought.gone, *made.cut]
+    shortcuts = pairs.recount_pairs(space, judged, votes, change) if votes else pairs.ShortcutChanges()
+    return [*brought.changed, *shortcuts.made], [*brought.gone, *shortcuts.cut]
 
 
-def _taken_back(before: dict[int, dict[int, ConduitCredit]]) -> tuple[dict[int, ConduitCredit], ConduitUses]:
+def _taken_back(effects: dict[int, dict[int, ConduitCredit]]) -> tuple[dict[int, ConduitCredit], ConduitUses]:
     """Credits that undo these effects, and the conduits whose uses must be counted again."""
     change: dict[int, ConduitCredit] = defaultdict(ConduitCredit)
-    for of in before.values():
+    for of in effects.values():
         for conduit, step in of.items():
             change[conduit] += ConduitCredit(-step.gain, -step.loss)
     return change, ConduitUses(again=set(change))
@@ -207,7 +208,7 @@ def _taken_back(before: dict[int, dict[int, ConduitCredit]]) -> tuple[dict[int, 
 def _effects(space: int, votes: Sequence[int]) -> dict[int, dict[int, ConduitCredit]]:
     """Effects of these votes when they were last applied, by vote and conduit."""
     found: dict[int, dict[int, ConduitCredit]] = {vote: {} for vote in votes}
-    for vote, conduit, gain, loss in Effect.objects.filter(space=space, vote__in=votes).values_list(
+    for vote, conduit, gain, loss in VoteEffect.objects.filter(space=space, vote__in=votes).values_list(
         "vote_id", "conduit_id", "gain", "loss"
     ):
         found[vote][conduit] = ConduitCredit(gain, loss)
@@ -219,8 +220,8 @@ def _planned(space: int, votes: Sequence[PendingVote]) -> tuple[dict[int, dict[i
     settings = config.current()
     standing = [vote for vote in votes if not vote.undone]
     paths = _paths(standing)
-    doors = _doors(space, standing)
-    there = set(
+    entry_links = _create_entry_links(space, standing)
+    existing = set(
         Conduit.objects.filter(space=space, id__in={one for path, _ in paths.values() for one in path}).values_list(
             "id", flat=True
         )
@@ -230,15 +231,15 @@ def _planned(space: int, votes: Sequence[PendingVote]) -> tuple[dict[int, dict[i
         path, share = paths.get(vote.id, ([], 0.0))
         amount = vote.strength * vote.scale
         for conduit in path:
-            if conduit in there:
+            if conduit in existing:
                 after[vote.id][conduit] = (
                     credit.credit_useful(settings.LEARNING_RATE, amount * share)
                     if vote.useful
                     else credit.credit_harmful(settings.DECAY_FACTOR, amount * share)
                 )
-        for conduit in doors.get(vote.id, ()):
+        for conduit in entry_links.get(vote.id, ()):
             after[vote.id][conduit] = credit.credit_useful(settings.INITIAL_ENTRY_WEIGHT, vote.strength)
-    return after, {conduit for some in doors.values() for conduit in some}
+    return after, {conduit for some in entry_links.values() for conduit in some}
 
 
 def _paths(votes: Sequence[PendingVote]) -> dict[int, tuple[list[int], float]]:
@@ -261,7 +262,7 @@ def _uuid(value: str) -> Any:
     return Trace._meta.get_field("uuid").to_python(value)
 
 
-def _doors(space: int, votes: Sequence[PendingVote]) -> dict[int, list[int]]:
+def _create_entry_links(space: int, votes: Sequence[PendingVote]) -> dict[int, list[int]]:
     """Link words of a question to its useful grain if the grain does not have them; conduits by vote."""
     wanted: dict[int, list[str]] = {}
     for vote in votes:
@@ -291,14 +292,16 @@ def _doors(space: int, votes: Sequence[PendingVote]) -> dict[int, list[int]]:
 
 
 def _write_effects(
-    space: int, before: dict[int, dict[int, ConduitCredit]], after: dict[int, dict[int, ConduitCredit]]
+    space: int, earlier: dict[int, dict[int, ConduitCredit]], present: dict[int, dict[int, ConduitCredit]]
 ) -> None:
-    changed = [vote for vote in after if before[vote] != after[vote]]
-    if any(before[vote] for vote in changed):
-        Effect.objects.filter(space=space, vote__in=changed).delete()
-    found = [(space, vote, conduit, step.gain, step.loss) for vote in changed for conduit, step in after[vote].items()]
+    changed = [vote for vote in present if earlier[vote] != present[vote]]
+    if any(earlier[vote] for vote in changed):
+        VoteEffect.objects.filter(space=space, vote__in=changed).delete()
+    found = [
+        (space, vote, conduit, step.gain, step.loss) for vote in changed for conduit, step in present[vote].items()
+    ]
     if found:
-        raw_sql.insert(Effect, _EFFECT, found)
+        raw_sql.insert(VoteEffect, _EFFECT, found)
 
 
 def _keep_vectors(vectors: tuple[str, dict[int, tuple[float, bytes]]]) -> None:

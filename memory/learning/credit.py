@@ -1,4 +1,4 @@
-"""What a vote does to a conduit, in numbers that add up in any order and come off again to the last digit.
+"""Credit: effect of a vote on a conduit, as whole numbers that add up in any order and can be subtracted exactly.
 
 A useful vote takes a step towards 1, a harmful one keeps a share. Both are products, so their logarithms are sums:
 

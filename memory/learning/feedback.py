@@ -1,7 +1,7 @@
-"""A vote: the asker's word on a grain of an answer, durable at once, applied by the worker soon after.
+"""Feedback verbs: votes on the grains of an answer, written at once and applied by the worker soon after.
 
-One vote per question and grain; a later one replaces it, and it can be taken back. Who did not ask cannot vote, and
-nobody votes on what the answer did not hold, except to say that it was missing.
+One vote per question and grain; a later one replaces it, and it can be withdrawn. Only the caller of the recall can
+vote, and only on grains of the answer, or on grains that were missing from it.
 """
 
 from __future__ import annotations
@@ -77,66 +77,66 @@ class NewVote:
 class JudgedAnswer:
     """Votes of one validated input on one answer."""
 
-    ballot: VoteInput
-    receipt: TraceRecord
-    words: tuple[NewVote, ...]
+    given: VoteInput
+    trace: TraceRecord
+    votes: tuple[NewVote, ...]
 
 
 @verb("grains.feedback", needs="grains.feedback")
 def feedback(call: RunningCall, **given: Any) -> Change:
     """Say whether a grain of an answer was useful, or what was missing from it."""
-    ballot = vote_input.check_vote_input(given)
-    ticket = _count(call, ballot.votes)
-    said = _VoteTargets(call.principal, [ballot]).said(ballot)
+    checked = vote_input.check_vote_input(given)
+    ticket = _count(call, checked.votes)
+    answer = _VoteTargets(call.principal, [checked]).judge(checked)
 
     def change() -> dict[str, Any]:
         ticket.take()
-        scale = learning_scales(_named([said]), {ballot.trace})
-        _refuse_what_is_gone(said, scale)
-        return _record(call, [said], scale)[0]
+        scale = learning_scales(_grains_of([answer]), {checked.trace})
+        _refuse_purged_grains(answer, scale)
+        return _record(call, [answer], scale)[0]
 
     return change
 
 
 @verb("grains.feedback_batch", needs="grains.feedback")
 def feedback_batch(call: RunningCall, *, items: object) -> Change:
-    """Up to a hundred ballots, each recorded or refused on its own."""
+    """Up to a hundred vote inputs, each recorded or refused on its own."""
     if not isinstance(items, list) or not 1 <= len(items) <= vote_input.MAX_ITEMS:
         raise Invalid(f"items must be a list of 1 to {vote_input.MAX_ITEMS} objects.", field="items")
-    good: list[tuple[int, VoteInput]] = []
+    valid: list[tuple[int, VoteInput]] = []
     results: list[dict[str, Any]] = [{} for _ in items]
     for index, item in enumerate(items):
         try:
             if not isinstance(item, dict):
                 raise Invalid("Each item must be an object.", field="items")
-            good.append((index, vote_input.check_vote_input(item)))
+            valid.append((index, vote_input.check_vote_input(item)))
         except FluxError as error:
             results[index] = _refused(index, error)
-    ticket = _count(call, sum(ballot.votes for _, ballot in good) + len(items) - len(good))
-    known = _VoteTargets(call.principal, [ballot for _, ballot in good])
-    said: list[tuple[int, JudgedAnswer]] = []
-    for index, ballot in good:
+    ticket = _count(call, sum(checked.votes for _, checked in valid) + len(items) - len(valid))
+    targets = _VoteTargets(call.principal, [checked for _, checked in valid])
+    judged: list[tuple[int, JudgedAnswer]] = []
+    for index, checked in valid:
         try:
-            said.append((index, known.said(ballot)))
+            judged.append((index, targets.judge(checked)))
         except FluxError as error:
             results[index] = _refused(index, error)
 
     def change() -> dict[str, Any]:
         ticket.take()
-        scale = learning_scales(_named([one for _, one in said]), {one.receipt.id for _, one in said})
-        there: list[tuple[int, JudgedAnswer]] = []
-        for index, one in said:
+        scale = learning_scales(_grains_of([answer for _, answer in judged]), {answer.trace.id for _, answer in judged})
+        accepted: list[tuple[int, JudgedAnswer]] = []
+        for index, answer in judged:
             try:
-                _refuse_what_is_gone(one, scale)
-                there.append((index, one))
+                _refuse_purged_grains(answer, scale)
+                accepted.append((index, answer))
             except NotFound as error:
                 results[index] = _refused(index, error)
-        answers = _record(call, [one for _, one in there], scale) if there else []
-        for (index, _), answer in zip(there, answers, strict=True):
-            results[index] = {"index": index, **answer, "error": None}
-        if not there:
+        recorded = _record(call, [answer for _, answer in accepted], scale) if accepted else []
+        for (index, _), result in zip(accepted, recorded, strict=True):
+            results[index] = {"index": index, **result, "error": None}
+        if not accepted:
             call.record("", refused=len(items))
-        return {"results": results, "count": len(there), "refused": len(items) - len(there)}
+        return {"results": results, "count": len(accepted), "refused": len(items) - len(accepted)}
 
     return change
 
@@ -181,70 +181,71 @@ class _VoteTargets:
 
     def __init__(self, principal: Principal, given: Sequence[VoteInput]) -> None:
         self.principal = principal
-        wanted = {ballot.trace for ballot in given}
-        traces.write_queued(wanted)
-        self.receipts = traces.load_traces([*wanted]) if wanted else {}
-        spaces = {receipt.space for receipt in self.receipts.values() if principal.reaches(receipt.space)}
-        named = {one for ballot in given for one in (ballot.grain, *ballot.missed) if one is not None}
-        found = Grain.objects.filter(uuid__in=named, space__in=spaces).values_list("uuid", "id", "space_id")
+        trace_ids = {checked.trace for checked in given}
+        traces.write_queued(trace_ids)
+        self.traces = traces.load_traces([*trace_ids]) if trace_ids else {}
+        spaces = {trace.space for trace in self.traces.values() if principal.reaches(trace.space)}
+        grain_ids = {grain for checked in given for grain in (checked.grain, *checked.missed) if grain is not None}
+        found = Grain.objects.filter(uuid__in=grain_ids, space__in=spaces).values_list("uuid", "id", "space_id")
         self.grains = {(outside, space): number for outside, number, space in found}
 
-    def said(self, ballot: VoteInput) -> JudgedAnswer:
-        receipt = self.receipts.get(ballot.trace)
-        mine = receipt is not None and receipt.actor == self.principal.actor
-        if receipt is None or not mine or not self.principal.reaches(receipt.space):
+    def judge(self, checked: VoteInput) -> JudgedAnswer:
+        """The votes of one input with their trace; refused for a trace or a grain that the caller cannot judge."""
+        trace = self.traces.get(checked.trace)
+        mine = trace is not None and trace.actor == self.principal.actor
+        if trace is None or not mine or not self.principal.reaches(trace.space):
             raise NotFound(
                 "You have no trace with this id. Only the caller of a recall can give feedback, until its "
                 "trace is deleted."
             )
-        returned = {grain["id"]: place for place, grain in enumerate(receipt.body["grains"], start=1)}
-        words: list[NewVote] = []
-        if ballot.grain is not None:
-            if str(ballot.grain) not in returned:
-                raise NotReturned(grain_id=str(ballot.grain))
-            words.append(self._word(receipt, ballot.grain, ballot, ballot.useful, returned[str(ballot.grain)]))
-        for one in ballot.missed:
-            if one != ballot.grain:
-                words.append(self._word(receipt, one, ballot, True, returned.get(str(one))))
-        return JudgedAnswer(ballot, receipt, tuple(words))
+        returned = {grain["id"]: place for place, grain in enumerate(trace.body["grains"], start=1)}
+        votes: list[NewVote] = []
+        if checked.grain is not None:
+            if str(checked.grain) not in returned:
+                raise NotReturned(grain_id=str(checked.grain))
+            votes.append(self._new_vote(trace, checked.grain, checked, checked.useful, returned[str(checked.grain)]))
+        for grain in checked.missed:
+            if grain != checked.grain:
+                votes.append(self._new_vote(trace, grain, checked, True, returned.get(str(grain))))
+        return JudgedAnswer(checked, trace, tuple(votes))
 
-    def _word(
-        self, receipt: TraceRecord, grain: uuid.UUID, ballot: VoteInput, useful: bool, place: int | None
+    def _new_vote(
+        self, trace: TraceRecord, grain: uuid.UUID, checked: VoteInput, useful: bool, place: int | None
     ) -> NewVote:
-        number = self.grains.get((grain, receipt.space))
+        number = self.grains.get((grain, trace.space))
         if number is None:
             raise NotFound("There is no memory with this id.", grain_id=str(grain))
-        return NewVote(number, str(grain), useful, ballot.strength, place is None, place)
+        return NewVote(number, str(grain), useful, checked.strength, place is None, place)
 
 
-def _named(given: Sequence[JudgedAnswer]) -> set[int]:
-    return {word.grain for said in given for word in said.words}
+def _grains_of(answers: Sequence[JudgedAnswer]) -> set[int]:
+    return {vote.grain for answer in answers for vote in answer.votes}
 
 
-def _refuse_what_is_gone(said: JudgedAnswer, there: Mapping[int, float]) -> None:
+def _refuse_purged_grains(answer: JudgedAnswer, present: Mapping[int, float]) -> None:
     """Refuse, inside the write, a grain that was purged since it was read."""
-    for word in said.words:
-        if word.grain not in there:
-            raise NotFound("There is no memory with this id.", grain_id=word.outside)
+    for vote in answer.votes:
+        if vote.grain not in present:
+            raise NotFound("There is no memory with this id.", grain_id=vote.outside)
 
 
-def _record(call: RunningCall, given: Sequence[JudgedAnswer], scale: Mapping[int, float]) -> list[dict[str, Any]]:
+def _record(call: RunningCall, answers: Sequence[JudgedAnswer], scale: Mapping[int, float]) -> list[dict[str, Any]]:
     """Write questions, votes and the rated flag of traces in a few statements."""
     moment = clock.now()
-    receipts = {said.receipt.id: said.receipt for said in given}
-    judged = judged_questions(list(receipts.values()))
+    judged_traces = {answer.trace.id: answer.trace for answer in answers}
+    judged = judged_questions(list(judged_traces.values()))
     # Of several votes on one grain in a batch the last counts.
-    words = {(judged[said.receipt.id], word.grain): (said, word) for said in given for word in said.words}
+    votes = {(judged[answer.trace.id], vote.grain): (answer, vote) for answer in answers for vote in answer.votes}
     values = [
         (
-            said.receipt.space,
+            answer.trace.space,
             question,
-            word.grain,
-            word.useful,
-            word.strength,
-            scale[word.grain],
-            word.missed,
-            word.place,
+            vote.grain,
+            vote.useful,
+            vote.strength,
+            scale[vote.grain],
+            vote.missed,
+            vote.place,
             False,
             False,
             moment,
@@ -253,59 +254,62 @@ def _record(call: RunningCall, given: Sequence[JudgedAnswer], scale: Mapping[int
             False,
             False,
         )
-        for (question, _), (said, word) in words.items()
+        for (question, _), (answer, vote) in votes.items()
     ]
     changed = {(question, grain) for question, grain in raw_sql.upsert(Vote, COLUMNS, values, _OR_REPLACE)}
     with connection.cursor() as cursor:
         cursor.executemany(
             f"UPDATE {_TRACES} SET rated = %s WHERE uuid = %s",  # noqa: S608
-            [(True, _stored(one)) for one in receipts],
+            [(True, _stored(trace_id)) for trace_id in judged_traces],
         )
-    for space in {said.receipt.space for said in given}:
+    for space in {answer.trace.space for answer in answers}:
         jobs.ask_for_learning(space)
-    for said in given:
-        pending_feedback.mark_judged(said.receipt.space, said.receipt.actor, [str(said.receipt.id)])
-    return [_answer(call, said, judged[said.receipt.id], changed, scale) for said in given]
+    for answer in answers:
+        pending_feedback.mark_judged(answer.trace.space, answer.trace.actor, [str(answer.trace.id)])
+    return [_result(call, answer, judged[answer.trace.id], changed, scale) for answer in answers]
 
 
-def _answer(
-    call: RunningCall, said: JudgedAnswer, question: int, changed: set[tuple[int, int]], scale: Mapping[int, float]
+def _result(
+    call: RunningCall, answer: JudgedAnswer, question: int, changed: set[tuple[int, int]], scale: Mapping[int, float]
 ) -> dict[str, Any]:
-    trace = str(said.receipt.id)
-    for word in said.words:
-        call.record(word.outside, trace=trace, useful=word.useful, strength=word.strength, missed=word.missed)
-    new = [word for word in said.words if (question, word.grain) in changed]
-    for word in new:
-        call.event("vote.recorded", word.outside, {"trace": trace, "useful": word.useful, "missed": word.missed})
-    ballot = said.ballot
+    trace = str(answer.trace.id)
+    for vote in answer.votes:
+        call.record(vote.outside, trace=trace, useful=vote.useful, strength=vote.strength, missed=vote.missed)
+    new = [vote for vote in answer.votes if (question, vote.grain) in changed]
+    for vote in new:
+        call.event("vote.recorded", vote.outside, {"trace": trace, "useful": vote.useful, "missed": vote.missed})
+    given = answer.given
     return {
         "trace_id": trace,
-        "grain_id": str(ballot.grain) if ballot.grain else None,
-        "useful": ballot.useful if ballot.grain else None,
-        "strength": ballot.strength,
-        "missed": [str(one) for one in ballot.missed],
+        "grain_id": str(given.grain) if given.grain else None,
+        "useful": given.useful if given.grain else None,
+        "strength": given.strength,
+        "missed": [str(grain) for grain in given.missed],
         "status": "recorded",
         "changed": bool(new),
-        **_as_flux_memory_says(said, scale),
+        **_flux_memory_fields(answer, scale),
     }
 
 
-def _as_flux_memory_says(said: JudgedAnswer, scale: Mapping[int, float]) -> dict[str, Any]:
-    """The same in flux-memory's words; its REST answer and its result have two names for one number."""
-    word = said.words[0]
-    signal = round((1 if word.useful else -1) * word.strength * scale[word.grain], 4)
-    return {"ok": True, "action": ACTIONS[word.useful], "signal": signal, "effective_signal": signal}
+def _flux_memory_fields(answer: JudgedAnswer, scale: Mapping[int, float]) -> dict[str, Any]:
+    """The result in the fields of flux-memory, whose REST answer and result have two names for one number."""
+    vote = answer.votes[0]
+    signal = round((1 if vote.useful else -1) * vote.strength * scale[vote.grain], 4)
+    return {"ok": True, "action": ACTIONS[vote.useful], "signal": signal, "effective_signal": signal}
 
 
-def judged_questions(receipts: Sequence[TraceRecord]) -> dict[uuid.UUID, int]:
+def judged_questions(records: Sequence[TraceRecord]) -> dict[uuid.UUID, int]:
     """Ids of the judged questions of these traces, created if they are new."""
-    values = [(one.id, one.space, one.actor, one.label, one.at, one.query, _terms(one), "") for one in receipts]
-    found = raw_sql.upsert(JudgedQuestion, _JUDGED, values, _OR_FIND)
-    return {one if isinstance(one, uuid.UUID) else uuid.UUID(one): number for number, one in found}
+    values = [
+        (record.id, record.space, record.actor, record.label, record.at, record.query, _terms(record), "")
+        for record in records
+    ]
+    rows = raw_sql.upsert(JudgedQuestion, _JUDGED, values, _OR_FIND)
+    return {key if isinstance(key, uuid.UUID) else uuid.UUID(key): number for number, key in rows}
 
 
-def _terms(receipt: TraceRecord) -> bytes:
-    read = question.read_question(receipt.query, filters.epoch_seconds(receipt.at))
+def _terms(record: TraceRecord) -> bytes:
+    read = question.read_question(record.query, filters.epoch_seconds(record.at))
     return np.unique(read.keys).astype("<u8").tobytes()
 
 
@@ -314,10 +318,10 @@ def _stored(identity: uuid.UUID) -> Any:
 
 
 def learning_scales(grains: set[int], besides: Collection[uuid.UUID] = ()) -> dict[int, float]:
-    """By grain: how fast paths learn from it, by its origin and by how useful it was of late.
+    """Learning scale by grain: how fast its paths learn, from its origin and its recent usefulness.
 
-    What was said of the answers voted on now does not count: who changes their mind and changes it back has said the
-    same as who never did.
+    Earlier votes on the answers that are voted on now (`besides`) are not counted, so that changing a vote and changing
+    it back has the same result as leaving it.
     """
     if not grains:
         return {}

@@ -1,7 +1,7 @@
-"""What askers did instead of voting: a question put again in other words, a statement that puts a grain right.
+"""Inferred votes: weak votes against results, after a repeated question or a correction by the same caller.
 
-Each is a weak vote against what came back before, given by the worker in the asker's name. A word of the asker's own
-always stands above it, before or after; like any vote it is listed, explained and undone.
+The worker gives them in the name of the caller. The caller's own vote always replaces them, before or after; like any
+vote they are listed, explained and undone.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ def notice_recalls(asked: Iterable[tuple[int, int, str]]) -> None:
     now = time.monotonic()
     for space, after in sorted(first.items()):
         if now >= _asked.get(space, 0.0):
-            _asked[space] = now + AFTER.total_seconds() / 2  # whatever comes until then, that run will see
+            _asked[space] = now + AFTER.total_seconds() / 2  # that run reads all traces written until then
             jobs.ask_for_implied(space, after=after, due_at=clock.now() + AFTER)
 
 
-_asked: dict[int, float] = {}  # by space: until when a run that was asked for here is still to come
+_asked: dict[int, float] = {}  # by space: time until which a run requested by this process is pending
 
 
 def notice_near_grains(space: int, pairs: Sequence[tuple[int, int]]) -> None:
@@ -82,9 +82,9 @@ def infer_votes(run: Run) -> Apply | None:
 def _rephrased(space: int, after: int) -> list[InferredVote]:
     """Votes against grains that a question returned and its rephrased version did not."""
     kept = Trace.objects.filter(space=space).defer("body")
-    before, since = kept.filter(id__lt=after).order_by("-id"), kept.filter(id__gte=after).order_by("id")
+    older, since = kept.filter(id__lt=after).order_by("-id"), kept.filter(id__gte=after).order_by("id")
     by_actor: dict[str, list[Trace]] = {}
-    for row in [*reversed(before[:BEFORE]), *since[:PAGE]]:
+    for row in [*reversed(older[:BEFORE]), *since[:PAGE]]:
         by_actor.setdefault(row.actor, []).append(row)
     pairs = [
         (earlier, later)
@@ -155,12 +155,12 @@ def _answered(space: int, grain: int, actor: str, until: datetime) -> UUID | Non
 
 
 def _apply(run: Run, space: int, found: Sequence[InferredVote]) -> None:
-    receipts = traces.load_traces(sorted({one.trace for one in found}))
-    there = set(Grain.objects.filter(space=space, id__in={one.grain for one in found}).values_list("id", flat=True))
-    kept = [one for one in found if one.trace in receipts and one.grain in there]
+    records = traces.load_traces(sorted({one.trace for one in found}))
+    existing = set(Grain.objects.filter(space=space, id__in={one.grain for one in found}).values_list("id", flat=True))
+    kept = [one for one in found if one.trace in records and one.grain in existing]
     if not kept:
         return
-    questions = feedback.judged_questions(list(receipts.values()))
+    questions = feedback.judged_questions(list(records.values()))
     scales = feedback.learning_scales({one.grain for one in kept})
     strength, moment = config.current().IMPLIED_VOTE_STRENGTH, clock.now()
     written = raw_sql.upsert(
@@ -190,7 +190,7 @@ def _apply(run: Run, space: int, found: Sequence[InferredVote]) -> None:
     )
     if not written:
         return
-    told: dict[str, Any] = {"votes": len(written), "corrected": sum(one.corrected for one in kept)}
+    data: dict[str, Any] = {"votes": len(written), "corrected": sum(one.corrected for one in kept)}
     run.say(f"{len(written)} weak negative ratings inferred from repeated questions.")
-    events.append("votes.implied", space=space, actor="worker", subject="", data=told)
+    events.append("votes.implied", space=space, actor="worker", subject="", data=data)
     jobs.ask_for_learning(space)

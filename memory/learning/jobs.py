@@ -1,4 +1,4 @@
-"""Background work of learning: votes are applied, weights fitted, and what askers did instead of voting is read."""
+"""Jobs of learning: votes are applied, ranker weights fitted, votes inferred."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ every_minute("memory.recall.pending_feedback.forgive_unless_doubted")
 
 
 def ask_for_learning(space: int) -> None:
-    """Have the worker apply the votes of a space that wait for it."""
+    """Request the job that applies the pending votes of a space."""
     enqueue(APPLY, space=space, once_key=f"space:{space}")
 
 
 def ask_for_attunement(space: int, *, due_at: datetime | None = None) -> None:
-    """Have the worker fit the space's own weights to the present votes: now, or once for all until then."""
+    """Request a fit of the space's own ranker weights, now or at a time."""
     enqueue(FIT, space=space, due_at=due_at, once_key=f"space:{space}{'' if due_at else ':now'}")
 
 
 def ask_for_implied(space: int, *, due_at: datetime | None = None, **args: Any) -> None:
-    """Have the worker see what askers did instead of voting: the answers from a number on, or grains that are near."""
+    """Request the job that infers votes, from traces from an id on, or from pairs of similar grains."""
     once = f"space:{space}" if "after" in args else ""
     enqueue(INFER, args, space=space, due_at=due_at, once_key=once)

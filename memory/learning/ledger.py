@@ -11,7 +11,7 @@ from accounts.verbs import Change, RunningCall, selector, verb
 from fluxcore import clock
 from fluxcore.errors import Invalid, NotFound
 from memory.engine.ranking.fitted_weights import WEIGHTS
-from memory.grains.models import Attunement, Conduit, Effect, Pair, Vote
+from memory.grains.models import Conduit, SpaceRankerWeights, UsefulPair, Vote, VoteEffect
 from memory.learning import credit, jobs
 from memory.learning.vote_input import parse_uuid
 
@@ -31,8 +31,8 @@ def list_votes(principal: Principal, *, limit: int = 50, **bounds: Any) -> dict[
 
 @selector("grains.own_weights", needs="grains.manage")
 def list_weights(principal: Principal) -> list[dict[str, Any]]:
-    """Spaces whose ranker weights votes have moved: how far each, and what that was worth on questions left out."""
-    found = Attunement.objects.select_related("space").order_by("space__name")
+    """Spaces with ranker weights of their own: changed weights, and the gain on held-out questions."""
+    found = SpaceRankerWeights.objects.select_related("space").order_by("space__name")
     if principal.space is not None:
         found = found.filter(space=principal.space)
     return [
@@ -51,8 +51,8 @@ def list_weights(principal: Principal) -> list[dict[str, Any]]:
 
 @selector("grains.shortcuts", needs="grains.manage")
 def list_shortcuts(principal: Principal, *, limit: int = 50) -> list[dict[str, Any]]:
-    """Grains that were useful together often enough to be joined, newest first."""
-    found = Pair.objects.filter(conduit__isnull=False)
+    """Shortcuts between grains that were often useful together, newest first."""
+    found = UsefulPair.objects.filter(conduit__isnull=False)
     if principal.space is not None:
         found = found.filter(space=principal.space)
     return _shortcuts(found.order_by("-id")[:limit])
@@ -60,13 +60,13 @@ def list_shortcuts(principal: Principal, *, limit: int = 50) -> list[dict[str, A
 
 @selector("grains.explain_vote", needs="grains.manage")
 def explain_vote(principal: Principal, *, trace: str, grain: str) -> dict[str, Any]:
-    """What one vote did to each link, as it is now, and which shortcuts it counts for."""
+    """Effect of one vote on each link, and the shortcuts it counts for."""
     row = (
         _bounded(principal, standing=False, trace=trace, grain=grain).select_related("judged", "grain", "space").first()
     )
     if row is None:
         raise NotFound("There is no such feedback.")
-    effects = Effect.objects.filter(space=row.space_id, vote=row.pk).select_related("conduit__from_entry")
+    effects = VoteEffect.objects.filter(space=row.space_id, vote=row.pk).select_related("conduit__from_entry")
     return {
         **_shape(row),
         "scale": round(row.scale, 4),
@@ -85,18 +85,18 @@ def explain_vote(principal: Principal, *, trace: str, grain: str) -> dict[str, A
     }
 
 
-def _counted_for(vote: Vote) -> QuerySet[Pair]:
-    """The shortcuts between this vote's grain and what else was useful for its question."""
+def _counted_for(vote: Vote) -> QuerySet[UsefulPair]:
+    """Shortcuts between the grain of this vote and others that were useful for its question."""
     if not vote.useful or vote.undone_at is not None:
-        return Pair.objects.none()
+        return UsefulPair.objects.none()
     beside = Vote.objects.filter(judged=vote.judged_id, useful=True, undone_at=None).exclude(pk=vote.pk)
     others = list(beside.values_list("grain_id", flat=True))
-    return Pair.objects.filter(space=vote.space_id, conduit__isnull=False).filter(
+    return UsefulPair.objects.filter(space=vote.space_id, conduit__isnull=False).filter(
         Q(one=vote.grain_id, other__in=others) | Q(other=vote.grain_id, one__in=others)
     )
 
 
-def _shortcuts(pairs: QuerySet[Pair]) -> list[dict[str, Any]]:
+def _shortcuts(pairs: QuerySet[UsefulPair]) -> list[dict[str, Any]]:
     found = list(pairs.select_related("space", "one", "other"))
     weight = dict(Conduit.objects.filter(id__in=[one.conduit for one in found]).values_list("id", "weight"))
     return [
@@ -115,7 +115,7 @@ def _shortcuts(pairs: QuerySet[Pair]) -> list[dict[str, Any]]:
 
 @verb("grains.unlearn", needs="grains.manage")
 def undo_votes(call: RunningCall, **bounds: Any) -> Change:
-    """Take back every vote within the bounds: of a trace, a grain, a caller, a time. There must be a bound."""
+    """Undo all votes that match the filters: trace, grain, caller, time. At least one filter is required."""
     if not any(value is not None for value in bounds.values()):
         raise Invalid("Which feedback is missing: give a trace, a grain, a caller or a time.", field="caller")
     found = _bounded(call.principal, standing=True, **bounds)
@@ -126,12 +126,12 @@ def undo_votes(call: RunningCall, **bounds: Any) -> Change:
         Vote.objects.filter(id__in=[number for number, _ in now]).update(
             undone_at=clock.now(), undone_by=call.principal.actor, applied=False
         )
-        said = {name: str(value) for name, value in bounds.items() if value is not None}
-        call.record("", votes=len(now), **said)
+        given_bounds = {name: str(value) for name, value in bounds.items() if value is not None}
+        call.record("", votes=len(now), **given_bounds)
         for space in sorted({space for _, space in now}):
             jobs.ask_for_learning(space)
         if now:
-            call.event("votes.undone", "", {"votes": len(now), **said})
+            call.event("votes.undone", "", {"votes": len(now), **given_bounds})
         return {"undone": len(now), "more": len(numbers) > UNDONE_AT_ONCE}
 
     return change

@@ -12,9 +12,9 @@ from django.db.models import Exists, OuterRef
 
 from fluxcore import clock, config, raw_sql
 from memory.grains.linking import NewConduit, insert_conduits
-from memory.grains.models import Conduit, Pair, Relation, Vote
+from memory.grains.models import Conduit, Relation, UsefulPair, Vote
 
-_TABLE = Pair._meta.db_table
+_TABLE = UsefulPair._meta.db_table
 _PAIR = ("space", "one", "other", "count")
 _OR_COUNT = (
     "ON CONFLICT (space_id, one_id, other_id) "
@@ -35,8 +35,8 @@ class ShortcutChanges:
 def recount_pairs(
     space: int, judged: Iterable[int], votes: Sequence[int], moved: Iterable[int] = ()
 ) -> ShortcutChanges:
-    """Count the pairs of these questions as if the given votes had just come, or gone; `moved` are the conduits they
-    led over.
+    """Count the pairs of these questions again after the given votes were applied or undone; `moved` are the
+    conduits these votes changed.
     """
     change = _change(space, judged, set(votes))
     found = ShortcutChanges(cut=_abandoned(space, moved))
@@ -47,7 +47,7 @@ def recount_pairs(
     settings = config.current()
     values = [(space, one, other, count) for (one, other), count in sorted(change.items())]
     wanted: list[tuple[int, int]] = []
-    for one, other, count, conduit in raw_sql.upsert(Pair, _PAIR, values, _OR_COUNT):
+    for one, other, count, conduit in raw_sql.upsert(UsefulPair, _PAIR, values, _OR_COUNT):
         if conduit is None and count >= settings.SHORTCUT_THRESHOLD:
             wanted.append((one, other))
         elif conduit is not None and count < settings.SHORTCUT_THRESHOLD:
@@ -57,14 +57,14 @@ def recount_pairs(
     _cut(space, found.cut)
     for pair in wanted:
         if _room(space, pair):
-            (made,) = insert_conduits(
+            (inserted,) = insert_conduits(
                 space,
                 [NewConduit(pair[1], Relation.RELATED, settings.INITIAL_SHORTCUT_WEIGHT, grain=pair[0])],
                 int(clock.now().timestamp()),
             )
-            if made is not None:  # None: the grains were linked already
-                found.made.append(made)
-                Pair.objects.filter(space=space, one=pair[0], other=pair[1]).update(conduit=made[0])
+            if inserted is not None:  # None: the grains were linked already
+                found.made.append(inserted)
+                UsefulPair.objects.filter(space=space, one=pair[0], other=pair[1]).update(conduit=inserted[0])
     return found
 
 
@@ -75,20 +75,20 @@ def _abandoned(space: int, moved: Iterable[int]) -> list[int]:
     return [
         number
         for number, one, other in idle.values_list("id", "from_grain_id", "to_grain_id")
-        if Pair.objects.filter(space=space, one=one, other=other, conduit=number, count__lt=least).exists()
+        if UsefulPair.objects.filter(space=space, one=one, other=other, conduit=number, count__lt=least).exists()
     ]
 
 
 def _cut(space: int, conduits: Sequence[int]) -> None:
     """Remove these shortcuts, and pairs of count 0 without a shortcut."""
     if conduits:
-        Pair.objects.filter(space=space, conduit__in=conduits).update(conduit=None)
+        UsefulPair.objects.filter(space=space, conduit__in=conduits).update(conduit=None)
         Conduit.objects.filter(id__in=conduits).delete()
-    Pair.objects.filter(space=space, count__lte=0).exclude(_HAS_ONE).delete()
+    UsefulPair.objects.filter(space=space, count__lte=0).exclude(_HAS_ONE).delete()
 
 
 def _change(space: int, judged: Iterable[int], votes: set[int]) -> dict[tuple[int, int], int]:
-    """How much more or less often two grains are useful together through these votes.
+    """Change of the counts of pairs by these votes.
 
     A question's pairs are counted when all their votes are applied: `applied` still says what was counted before.
     """

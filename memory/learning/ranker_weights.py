@@ -1,7 +1,7 @@
-"""The space's own ranker weights: fitted by the worker to the votes that stand, kept as one row, gone when they go.
+"""Ranker weights of a space: fitted by the worker to its present votes, one row, deleted when the votes are undone.
 
-Only the latest judged questions are asked again, without what was learned from them, so that a fit costs the same
-however long the history is. What one caller's questions call for counts only if no other caller's are answered worse.
+Only the latest judged questions are recalled again, without what was learned from them, so that a fit costs the same
+however long the history is. A change that helps one caller's questions is used only if no other caller's get worse.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from memory.engine.learning import weight_fitting as engine
 from memory.engine.ranking import features, rank
 from memory.engine.ranking.scoring import score_candidates
 from memory.engine.text import question
-from memory.grains.models import Attunement, JudgedQuestion, Vote
+from memory.grains.models import JudgedQuestion, SpaceRankerWeights, Vote
 from memory.learning import jobs
 from memory.recall import engine_settings, filters
 
@@ -54,7 +54,7 @@ class AskedQuestion:
 
 def request_fitting(space: int, *, at_once: bool) -> None:
     """Request a fit after votes were applied; `at_once` if votes were undone, whose effect must be removed."""
-    if Attunement.objects.filter(space=space).exists():
+    if SpaceRankerWeights.objects.filter(space=space).exists():
         jobs.ask_for_attunement(space, due_at=None if at_once else clock.now() + PAUSE)
         return
     with connection.cursor() as cursor:
@@ -69,10 +69,10 @@ def fit_ranker_weights(run: Run) -> Apply | None:
     space = run.space
     if space is None:
         return None
-    lessons = _lessons(space, _asked(space))
-    if lessons is None:
+    questions = _fitting_questions(space, _asked(space))
+    if questions is None:
         return lambda: jobs.ask_for_attunement(space, due_at=clock.now() + WAIT)
-    found = engine.fit_weights(lessons)
+    found = engine.fit_weights(questions)
     run.say(_says(found))
     return lambda: _keep(space, found)
 
@@ -93,7 +93,7 @@ def _asked(space: int) -> list[AskedQuestion]:
         ]
 
 
-def _lessons(space: int, asked: list[AskedQuestion]) -> list[engine.FittingQuestion] | None:
+def _fitting_questions(space: int, asked: list[AskedQuestion]) -> list[engine.FittingQuestion] | None:
     """The questions with their candidates and what was useful; None while the space has no arena."""
     found: dict[int, engine.FittingQuestion] = {}
     for begin in range(0, len(asked), SLICE):
@@ -101,16 +101,16 @@ def _lessons(space: int, asked: list[AskedQuestion]) -> list[engine.FittingQuest
             if arena is None:
                 return None
             for one in asked[begin : begin + SLICE]:
-                lesson = _lesson(arena, one)
-                if lesson is None:
+                fitting = _fitting_question(arena, one)
+                if fitting is None:
                     continue
-                if (same := found.get(lesson.key)) is not None:
-                    lesson = replace(lesson, callers=same.callers | lesson.callers)
-                found[lesson.key] = lesson
+                if (same := found.get(fitting.key)) is not None:
+                    fitting = replace(fitting, callers=same.callers | fitting.callers)
+                found[fitting.key] = fitting
     return list(found.values())
 
 
-def _lesson(arena: Arena, one: AskedQuestion) -> engine.FittingQuestion | None:
+def _fitting_question(arena: Arena, one: AskedQuestion) -> engine.FittingQuestion | None:
     index = arena.index
     vector = one.vector if one.encoder == arena.encoder else None
     key = vote_sums.question_identity(one.terms, vector)[0]
@@ -146,11 +146,11 @@ def _lesson(arena: Arena, one: AskedQuestion) -> engine.FittingQuestion | None:
 def _keep(space: int, found: engine.FittedWeights) -> None:
     """Write or delete the row of the weights, and notify arenas of a change."""
     weights = {name: round(float(step), 4) for name, step in zip(features.NAMES, found.weights, strict=True) if step}
-    before = Attunement.objects.filter(space=space).values_list("weights", "version").first()
+    present = SpaceRankerWeights.objects.filter(space=space).values_list("weights", "version").first()
     if not found.moved:
-        Attunement.objects.filter(space=space).delete()
+        SpaceRankerWeights.objects.filter(space=space).delete()
     else:
-        Attunement.objects.update_or_create(
+        SpaceRankerWeights.objects.update_or_create(
             space_id=space,
             defaults={
                 "version": rank.FITTED_RANKER.version,
@@ -161,10 +161,10 @@ def _keep(space: int, found: engine.FittedWeights) -> None:
                 "at": clock.now(),
             },
         )
-    if (before is not None or found.moved) and before != (weights, rank.FITTED_RANKER.version):
-        told = {"questions": found.questions, "moved": round(float(np.linalg.norm(found.weights)), 3)}
+    if (present is not None or found.moved) and present != (weights, rank.FITTED_RANKER.version):
+        data = {"questions": found.questions, "moved": round(float(np.linalg.norm(found.weights)), 3)}
         packed = Changes(attuned=True).pack()
-        events.append("weights.attuned", space=space, actor="worker", subject="", data=told, packed=packed)
+        events.append("weights.attuned", space=space, actor="worker", subject="", data=data, packed=packed)
 
 
 def _says(found: engine.FittedWeights) -> str:

@@ -22,6 +22,6 @@ class VoteStats:
             self.drop += 1 - after / before
 
     def told(self) -> dict[str, Any]:
-        """What is worth telling."""
+        """Values other than 0, for the event."""
         found = {"formed": self.formed, "dropped": self.dropped, "drop": round(self.drop, 4)}
         return {name: value for name, value in found.items() if value}

@@ -10,7 +10,7 @@ from django.db import connection
 
 from fluxcore import config
 from memory.engine.text import words
-from memory.grains.models import Conduit, Effect, Entry, Vote
+from memory.grains.models import Conduit, Entry, Vote, VoteEffect
 from memory.learning import credit
 from memory.learning.credit import ConduitCredit
 from memory.learning.vote_stats import VoteStats
@@ -27,7 +27,7 @@ _HELD = (
     f"LEFT JOIN {Entry._meta.db_table} e ON e.id = c.from_entry_id WHERE c.id IN ({{marks}}) ORDER BY c.id"
 )
 _USED = (
-    f"SELECT e.conduit_id, COUNT(*), {{seconds}} FROM {Effect._meta.db_table} e "  # noqa: S608
+    f"SELECT e.conduit_id, COUNT(*), {{seconds}} FROM {VoteEffect._meta.db_table} e "  # noqa: S608
     f"JOIN {Vote._meta.db_table} v ON v.id = e.vote_id "
     "WHERE e.conduit_id IN ({marks}) AND v.useful GROUP BY e.conduit_id"
 )

@@ -1,4 +1,4 @@
-"""How the answers of declared calls look at a terminal; a call that is not named here prints its answer as JSON."""
+"""Terminal output of declared calls: tables and sentences by call; other calls print their answer as JSON."""
 
 from __future__ import annotations
 
@@ -10,31 +10,37 @@ from rich.text import Text
 
 from flux.calls import boards, keys
 from flux.calls.base import Call
+from fluxcore.command_names import typed_command
 from memory.management.base import FluxCommand
 
-Shown = Callable[["AnswerCommand", Any, dict[str, Any]], None]
+Printer = Callable[["AnswerCommand", Any, dict[str, Any]], None]
 
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _until(answer: Any) -> str:
-    return f", until {answer['expires_at'][:19]}Z" if answer.get("expires_at") else ""
+def _time(rfc3339: str | None) -> str:
+    """A time to the second, without fractions and zone."""
+    return (rfc3339 or "")[:19]
+
+
+def _expires(answer: Any) -> str:
+    return f", expires {_time(answer['expires_at'])}Z" if answer.get("expires_at") else ""
 
 
 class AnswerCommand(FluxCommand):
-    """Shows what a call answered: one JSON document for scripts, sentences and tables for people."""
+    """A command that prints the answer of a declared call: as JSON for scripts, as sentences and tables for people."""
 
     def show(self, action: str, call: type[Call], answer: Any, given: dict[str, Any]) -> None:
         self.answer(answer)
         if self.as_json:
             return
-        shown = SHOWN.get(action) or SHOWN.get(call)
-        if shown is None:
+        printer = PRINTERS.get(action) or PRINTERS.get(call)
+        if printer is None:
             self.console.print(Text(_json(answer)))
         else:
-            shown(self, answer, given)
+            printer(self, answer, given)
 
     def line(self, words: str) -> None:
         self.console.print(Text(words))
@@ -42,41 +48,42 @@ class AnswerCommand(FluxCommand):
 
 def _value(command: AnswerCommand, answer: Any, given: dict[str, Any]) -> None:
     command.line(_json(answer["value"]))
-    command.notes.print(Text(f"version {answer['version']}, by {answer['writer']}{_until(answer)}", "dim"))
+    command.notes.print(Text(f"version {answer['version']}, by {answer['writer']}{_expires(answer)}", "dim"))
 
 
 def _change(command: AnswerCommand, answer: Any, given: dict[str, Any]) -> None:
     if answer.get("deleted") is not None:
-        command.line("Deleted." if answer["deleted"] else "There was nothing under that key.")
+        command.line("Deleted." if answer["deleted"] else "Key not found.")
         return
     value = f": {_json(answer['value'])}" if "value" in answer else ""
-    command.line(f"{answer['key']} is at version {answer['version']}{_until(answer)}{value}")
+    command.line(f"{answer['key']} is at version {answer['version']}{_expires(answer)}{value}")
 
 
 def _purge(command: AnswerCommand, answer: Any, given: dict[str, Any]) -> None:
     from memory.keyvalue import purging
 
     purging.scrub_now()
-    done = answer["deleted"] or answer["forgotten"]
-    kept = "Purged. Backups made before still hold it: flux_backup list."
-    command.line(kept if done else "Nothing was kept under that key.")
+    if answer["deleted"] or answer["forgotten"]:
+        command.line(f"Purged. Earlier backups still contain it: {typed_command('flux_backup list')}.")
+    else:
+        command.line("Nothing to purge.")
 
 
 def _keys(command: AnswerCommand, answer: Any, given: dict[str, Any]) -> None:
-    last = ("value",) if given.get("values") else ()
+    value_column = ("value",) if given.get("values") else ()
     command.table(
-        ("key", "version", "until", "by", *last),
+        ("key", "version", "expires", "by", *value_column),
         [
             (
-                one["key"],
-                one["version"],
-                (one["expires_at"] or "")[:19],
-                one["writer"],
-                *((_json(one["value"]),) if last else ()),
+                key["key"],
+                key["version"],
+                _time(key["expires_at"]),
+                key["writer"],
+                *((_json(key["value"]),) if value_column else ()),
             )
-            for one in answer["keys"]
+            for key in answer["keys"]
         ],
-        empty="No key there, or none that matches.",
+        empty="No keys match.",
     )
     if answer["next_cursor"]:
         command.console.print(f"[dim]More: --cursor {answer['next_cursor']}[/]")
@@ -87,45 +94,61 @@ def _history(command: AnswerCommand, answer: Any, given: dict[str, Any]) -> None
         command.line(_json(answer["value"]))
         return
     command.table(
-        ("version", "", "bytes", "by", "at"),
-        [(one["version"], one["kind"], one["bytes"], one["writer"], one["at"][:19]) for one in answer["versions"]],
-        empty="Nothing of it is kept.",
+        ("version", "kind", "bytes", "by", "at"),
+        [
+            (version["version"], version["kind"], version["bytes"], version["writer"], _time(version["at"]))
+            for version in answer["versions"]
+        ],
+        empty="No versions.",
     )
 
 
 def _boards(command: AnswerCommand, answer: Any, given: dict[str, Any]) -> None:
     command.table(
-        ("board", "keys", "bytes", ""),
+        ("board", "keys", "bytes", "kind"),
         [
-            (one["board"], one["keys"], one["bytes"], "ephemeral" if one["ephemeral"] else "")
-            for one in answer["boards"]
+            (board["board"], board["keys"], board["bytes"], "ephemeral" if board["ephemeral"] else "durable")
+            for board in answer["boards"]
         ],
-        empty="Nothing was written on a board yet. main is there without being made.",
+        empty="No boards yet. `main` is created with its first key.",
     )
 
 
 def _locks(command: AnswerCommand, answer: Any, given: dict[str, Any]) -> None:
     command.table(
-        ("lock", "holder", "token", "until", ""),
-        [(one["lock"], one["holder"], one["token"], one["expires_at"][:19], one["note"]) for one in answer["locks"]],
-        empty="Nobody holds a lock there.",
+        ("lock", "holder", "token", "expires", "note"),
+        [
+            (lock["lock"], lock["holder"], lock["token"], _time(lock["expires_at"]), lock["note"])
+            for lock in answer["locks"]
+        ],
+        empty="No locks.",
     )
 
 
 def _queues(command: AnswerCommand, answer: Any, given: dict[str, Any]) -> None:
     command.table(
         ("queue", "waiting", "claimed"),
-        [(one["queue"], one["waiting"], one["claimed"]) for one in answer["queues"]],
-        empty="No queue there.",
+        [(queue["queue"], queue["waiting"], queue["claimed"]) for queue in answer["queues"]],
+        empty="No queues.",
     )
 
 
-def _sentence(words: Callable[[Any], str]) -> Shown:
+def _sentence(words: Callable[[Any], str]) -> Printer:
     return lambda command, answer, given: command.line(words(answer))
 
 
+def _made_board(answer: Any) -> str:
+    return f"Created board {answer['board']}." if answer["made"] else f"Board {answer['board']} already exists."
+
+
+def _claimed_task(answer: Any) -> str:
+    if not answer["task"]:
+        return "No tasks waiting."
+    return f"{answer['task']} token {answer['token']}: {_json(answer['value'])}"
+
+
 # By action where one call has several, else by call.
-SHOWN: dict[str | type[Call], Shown] = {
+PRINTERS: dict[str | type[Call], Printer] = {
     keys.GetKey: _value,
     keys.SetKey: _change,
     keys.CompareAndSetKey: _change,
@@ -135,21 +158,19 @@ SHOWN: dict[str | type[Call], Shown] = {
     keys.ListKeys: _keys,
     keys.GetHistory: _history,
     boards.ListBoards: _boards,
-    boards.MakeBoard: _sentence(
-        lambda one: f"Made the board {one['board']}." if one["made"] else f"The board {one['board']} is there already."
-    ),
+    boards.MakeBoard: _sentence(_made_board),
     boards.DeleteBoard: _sentence(
-        lambda one: f"Deleted the board {one['board']} with {one['keys']} keys and {one['tasks']} tasks."
+        lambda answer: f"Deleted board {answer['board']} with {answer['keys']} keys and {answer['tasks']} tasks."
     ),
     boards.ListLocks: _locks,
-    boards.AcquireLock: _sentence(lambda one: f"Yours until {one['expires_at'][:19]}Z. Fencing token: {one['token']}"),
-    boards.RenewLock: _sentence(lambda one: f"Yours until {one['expires_at'][:19]}Z."),
-    boards.ReleaseLock: _sentence(lambda one: "Let go."),
-    boards.BreakLock: _sentence(lambda one: "Taken from its holder."),
-    boards.ListQueues: _queues,
-    boards.AddTask: _sentence(lambda one: f"Added: {one['task']}"),
-    boards.ClaimTask: _sentence(
-        lambda one: f"{one['task']} token {one['token']}: {one['value']!r}" if one["task"] else "Nothing waits."
+    boards.AcquireLock: _sentence(
+        lambda answer: f"Lock acquired, expires {_time(answer['expires_at'])}Z. Fencing token: {answer['token']}"
     ),
-    boards.FinishTask: _sentence(lambda one: "Done."),
+    boards.RenewLock: _sentence(lambda answer: f"Lock renewed, expires {_time(answer['expires_at'])}Z."),
+    boards.ReleaseLock: _sentence(lambda answer: "Lock released."),
+    boards.BreakLock: _sentence(lambda answer: "Lock broken."),
+    boards.ListQueues: _queues,
+    boards.AddTask: _sentence(lambda answer: f"Task added: {answer['task']}"),
+    boards.ClaimTask: _sentence(_claimed_task),
+    boards.FinishTask: _sentence(lambda answer: "Task finished."),
 }

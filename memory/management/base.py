@@ -1,4 +1,4 @@
-"""What all flux_* commands share: --name, --json, tables for people, exit statuses for scripts."""
+"""Base class of all flux_* commands: --name, --json, tables for people, exit statuses for scripts."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ EX_CONFIG = 78
 
 
 class FluxCommand(BaseCommand):
-    """Subclasses implement `run(options)`; a refusal becomes one line and the exit status of the error table."""
+    """Base command. Subclasses implement `run(options)`; an error becomes one line and an exit status."""
 
-    # Set where the command reads or writes memory, so that an instance nobody made is named and not invented.
+    # True if the command needs an existing instance, so that a missing one is reported instead of created.
     needs_instance: ClassVar[bool] = True
-    # Cleared where the command makes the tables or works without them.
+    # False if the command creates the tables or works without them.
     needs_tables: ClassVar[bool] = True
     requires_system_checks: list[str] = []
 
     def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> CommandParser:
-        """Options in full: `--nam` would be understood here after the instance was chosen without it."""
+        """Parser without abbreviated options: `--nam` would be accepted after the instance was chosen without it."""
         if prog_name == "flux":  # as it was typed: `flux mcp-config`, not `flux flux_mcp_config`
             subcommand = subcommand.removeprefix("flux_").replace("_", "-")
         return super().create_parser(prog_name, subcommand, allow_abbrev=False, **options)
@@ -47,7 +47,7 @@ class FluxCommand(BaseCommand):
         self.arguments(parser)
 
     def arguments(self, parser: CommandParser) -> None:
-        """The command's own arguments."""
+        """Add the arguments of the command."""
 
     def run(self, options: dict[str, Any]) -> None:
         raise NotImplementedError
@@ -72,7 +72,7 @@ class FluxCommand(BaseCommand):
             sys.exit(0)
 
     def refuse_bad_configuration(self) -> None:
-        """For commands that put config.yaml into force; the others must work while it is being mended."""
+        """Refuse an invalid config.yaml; only for commands that apply it, so that others can be used to fix it."""
         if settings.CONFIG_PROBLEM:
             raise BadConfiguration(settings.CONFIG_PROBLEM)
 
@@ -90,14 +90,14 @@ class FluxCommand(BaseCommand):
             self.notes.print(f"Upgraded the database. Backup: {backup}")
 
     def answer(self, value: Any, *, says: str = "") -> None:
-        """The result: JSON for scripts, a sentence for people."""
+        """Print the result: JSON for scripts, a sentence for people."""
         if self.as_json:
             self.stdout.write(json.dumps(value, ensure_ascii=False))
         elif says:
             self.console.print(says)
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty: str) -> None:
-        """A list for people; call `answer` instead when --json was asked for. Styled cells are `rich.text.Text`."""
+        """Print a table for people; with --json call `answer` instead. Styled cells are `rich.text.Text`."""
         found = [
             [cell if isinstance(cell, Text) else Text("" if cell is None else str(cell)) for cell in row]
             for row in rows
@@ -109,7 +109,7 @@ class FluxCommand(BaseCommand):
 
     @contextmanager
     def progress(self, says: str, total: int | None) -> Iterator[Any]:
-        """A bar on the terminal; yields a function to advance it. Silent when nobody watches."""
+        """Progress bar on a terminal; yields a function to advance it. Prints nothing elsewhere."""
         bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -124,7 +124,7 @@ class FluxCommand(BaseCommand):
             yield lambda step=1: bar.advance(task, step)
 
     def confirm(self, given: str | None, wanted: str, *, what: str) -> None:
-        """A destructive step is confirmed by repeating the name of what it destroys."""
+        """Ask for confirmation of a destructive step, by repeating the name of what it deletes."""
         if given is None and sys.stdin.isatty():
             given = input(f"{what} Type {wanted} to continue: ")
         if given != wanted:

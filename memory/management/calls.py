@@ -1,12 +1,15 @@
-"""Declared calls as shell commands: one action for each command line that a call declares.
+"""Shell commands of declared calls: one action for each command line that a call declares.
 
-"incr {key} {by} op=incr" is the action `incr KEY BY`. Fields of a call that its line does not name are options.
+"incr {key} {by} op=incr" is the action `incr KEY [BY]`. Fields of a call that its line does not name are options, and
+so are fields at the end of the line that may be left out.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 from django.core.management.base import CommandParser
@@ -15,24 +18,34 @@ from accounts import local_agent
 from accounts.calls import handler
 from accounts.principals import Principal, find_space, shell
 from flux.calls import registry, schema
-from flux.calls.base import Call, Offer, Write, offers
+from flux.calls.base import Call, CallAtPlace, Write, calls_at_places
 from fluxcore.canonical_json import loads
 from fluxcore.errors import BadJSON, Invalid
 from memory.management.answers import AnswerCommand
 
-FLAGS = {"ttl_secs": "ttl", "version": "at"}  # options that are called otherwise than their fields
-_TYPES = {"integer": int, "number": float, "string": str}
-_AS_JSON = ("", "object", "array")  # arguments that are typed as JSON
+FLAGS = {"ttl_secs": "ttl", "version": "at"}  # option names that differ from the field's
+
+
+def number(text: str) -> int | float:
+    """A number of an option; a whole one stays an int."""
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+_TYPES = {"integer": int, "number": number, "string": str}
+_AS_JSON = ("", "object", "array")  # types of arguments that are typed as JSON
 
 
 @dataclass(frozen=True)
 class CommandLine:
-    """An action: the call it makes, the fields it takes by position, and what it says by itself."""
+    """An action of a command: the call it makes, the fields it takes by position, and the fields it sets itself."""
 
     action: str
-    offer: Offer
+    offer: CallAtPlace
     takes: tuple[str, ...]
-    says: dict[str, str]
+    sets: dict[str, str]
 
     @property
     def is_confirmed(self) -> bool:
@@ -41,80 +54,102 @@ class CommandLine:
     @property
     def usage(self) -> str:
         kinds = schema.kinds(self.offer.call)
-        return " ".join(["JSON" if kinds[name] in _AS_JSON else name.upper() for name in self.takes])
+        words = {name: "JSON" if kinds[name] in _AS_JSON else name.upper() for name in self.takes}
+        return " ".join(f"[{word}]" if name in self.optional else word for name, word in words.items())
 
-    @property
-    def options(self) -> list[str]:
-        """What is one value or a list of them. A choice that a line of the call makes by itself is not asked for."""
+    @cached_property
+    def optional(self) -> tuple[str, ...]:
+        """Fields at the end of the line that may be left out or given as options."""
+        required = schema.required(self.offer.call)
+        count = next((at for at, name in enumerate(reversed(self.takes)) if name in required), len(self.takes))
+        return self.takes[len(self.takes) - count :]
+
+    @cached_property
+    def options(self) -> tuple[str, ...]:
+        """Fields this action takes as options: one value or a list. A choice that a line of the call sets is none."""
         call = self.offer.call
         kinds, items = schema.kinds(call), schema.item_kinds(call)
-        decided = {word.partition("=")[0] for text in call.shell for word in text.split() if "=" in word}
-        return [
+        set_by_lines = {word.partition("=")[0] for text in call.shell for word in text.split() if "=" in word}
+        by_position = [name for name in self.takes if name not in self.optional]
+        of_other_ops = {name for names in call.fields_of_op.values() for name in names}
+        of_other_ops -= set(call.fields_of_op.get(self.sets.get("op", ""), ()))
+        return tuple(
             name
             for name, field in call.model_fields.items()
-            if name not in (*self.takes, "place", *schema.LABELS_OF_WRITES)
+            if name not in (*by_position, *of_other_ops, "place", *schema.LABELS_OF_WRITES)
             and items.get(name, kinds[name]) in (*_TYPES, "boolean", "")
-            and not (name in decided and schema.is_choice(field.annotation))
-        ]
+            and not (name in set_by_lines and schema.is_choice(field.annotation))
+        )
+
+    def description(self, name: str) -> str:
+        """What an option does, with the default of this line where it sets one."""
+        text = self.offer.call.model_fields[name].description or name
+        return re.sub(r"(?<=Default )\S+(?=\.$)", self.sets[name], text) if name in self.sets else text
 
 
 def lines(calls: Iterable[type[Call]], group: str) -> dict[str, CommandLine]:
-    found = {}
-    for offer in offers(calls):
+    """The actions of a group by name."""
+    actions = {}
+    for offer in calls_at_places(calls):
         for text in offer.shell if offer.group == group else ():
             action, *words = text.split()
             takes = tuple(word.strip("{}") for word in words if word.startswith("{"))
-            says = dict(word.split("=") for word in words if "=" in word)
-            found[action] = CommandLine(action, offer, takes, says)
-    return found
+            sets = dict(word.split("=") for word in words if "=" in word)
+            actions[action] = CommandLine(action, offer, takes, sets)
+    return actions
 
 
 class CallCommand(AnswerCommand):
     """A command whose actions are the declared calls of a group."""
 
     group: ClassVar[str]
-    # The field that names the place: by position (agent), as an option (board), or none.
-    place: ClassVar[str] = ""
+    place: ClassVar[str] = ""  # the field that names the place: by position (agent), as an option (board), or none
 
     def arguments(self, parser: CommandParser) -> None:
         self.lines = lines(registry.calls(self.group), self.group)
         usual: dict[str, Any] = {"nargs": "?", "default": "list"} if "list" in self.lines else {}
         parser.add_argument("action", choices=list(self.lines), **usual)
         if self.place == "agent":
-            parser.add_argument("agent", nargs="?", help="whose memory")
-        says = ", ".join(f"{one.action} {one.usage}".strip() for one in self.lines.values())
-        parser.add_argument("arguments", nargs="*", metavar="KEY ...", help=says)
+            parser.add_argument("agent", nargs="?", help="agent that owns the memory")
+        usage = ", ".join(f"{line.action} {line.usage}".strip() for line in self.lines.values())
+        parser.add_argument("arguments", nargs="*", metavar="KEY ...", help=usage)
         if self.place == "board":
-            parser.add_argument("--board", help="which board (default main)")
+            parser.add_argument("--board", help="name of the board (default main)")
         for name, actions in self._options().items():
             self._add_option(parser, name, actions)
         parser.add_argument("--space", default="main", help="the space (default main)")
-        parser.add_argument("--as", dest="acting", metavar="AGENT", help="act as this agent, with what it may do")
-        parser.add_argument("--reason", default="", help="why, for the audit chain")
+        parser.add_argument("--as", dest="acting", metavar="AGENT", help="run with this agent's capabilities")
+        parser.add_argument("--reason", default="", help="reason, recorded in the audit log")
         confirmed = {name: one.offer.call.confirms[name][0] for name, one in self.lines.items() if one.is_confirmed}
         if confirmed:
-            again = ", ".join(f"{action}: the {field} once more" for action, field in confirmed.items())
+            again = ", ".join(
+                f"{action}: the {field} again, to skip the question" for action, field in confirmed.items()
+            )
             parser.add_argument("--confirm", metavar="/".join(sorted(set(confirmed.values()))).upper(), help=again)
 
     def _options(self) -> dict[str, list[CommandLine]]:
-        found: dict[str, list[CommandLine]] = {}
+        """The actions that take each option, by field."""
+        actions: dict[str, list[CommandLine]] = {}
         for line in self.lines.values():
             for name in line.options:
-                found.setdefault(name, []).append(line)
-        found.pop(self.place, None)
-        return found
+                actions.setdefault(name, []).append(line)
+        actions.pop(self.place, None)
+        return actions
 
-    def _add_option(self, parser: CommandParser, name: str, of: list[CommandLine]) -> None:
-        field, kind = of[0].offer.call.model_fields[name], schema.kinds(of[0].offer.call)[name]
-        help_text = f"{', '.join(line.action for line in of)}: {field.description or name}"
+    def _add_option(self, parser: CommandParser, name: str, actions: list[CommandLine]) -> None:
+        """An option with the description of its field after the actions that share it."""
+        call = actions[0].offer.call
+        kind, shape = schema.kinds(call)[name], schema.properties(call)[name]
+        by_description: dict[str, list[str]] = {}
+        for line in actions:
+            by_description.setdefault(line.description(name), []).append(line.action)
+        help_text = " ".join(f"{', '.join(names)}: {description}" for description, names in by_description.items())
         more: dict[str, Any] = {"action": "store_true"} if kind == "boolean" else {"type": _TYPES.get(kind, str)}
         if kind == "array":
-            more = {"action": "append", "type": _TYPES.get(schema.item_kinds(of[0].offer.call)[name], str)}
-        shape = schema.properties(of[0].offer.call)[name]
+            more = {"action": "append", "type": _TYPES.get(schema.item_kinds(call)[name], str)}
         if "enum" in shape:
-            more["choices"] = [one for one in shape["enum"] if one is not None]
-        flag = FLAGS.get(name, name).replace("_", "-")
-        parser.add_argument(f"--{flag}", dest=name, default=None, help=help_text, **more)
+            more["choices"] = [choice for choice in shape["enum"] if choice is not None]
+        parser.add_argument(f"--{_flag(name)}", dest=name, default=None, help=help_text.replace("%", "%%"), **more)
 
     def who(self, options: dict[str, Any]) -> Principal:
         if options["acting"]:
@@ -132,22 +167,24 @@ class CallCommand(AnswerCommand):
         self.show(line.action, call, handler(call)(self.who(options), **given, **more), given)
 
     def _given(self, line: CommandLine, options: dict[str, Any]) -> dict[str, Any]:
-        """The fields of the call: what the line says, what was typed behind it, and options."""
+        """The fields of the call: those the line sets, those typed by position, and options."""
         typed = options["arguments"]
-        if len(typed) != len(line.takes):
-            raise Invalid(f"{line.action} takes {line.usage or 'nothing more'}.", field="arguments")
-        words = {**line.says, **dict(zip(line.takes, typed, strict=True))}
+        if not len(line.takes) - len(line.optional) <= len(typed) <= len(line.takes):
+            raise Invalid(f"{line.action} takes {line.usage or 'no arguments'}.", field="arguments")
+        words = {**line.sets, **dict(zip(line.takes, typed, strict=False))}
         given = {name: self._parsed(line, name, text) for name, text in words.items()}
         for name in self._options():
-            if options[name] is None or (name in line.takes):
+            if options[name] is None:
                 continue
             if name not in line.options:
-                raise Invalid(f"{line.action} takes no --{FLAGS.get(name, name)}.", field=name)
+                raise Invalid(f"{line.action} takes no --{_flag(name)}.", field=name)
+            if name in line.takes and name in given:
+                raise Invalid(f"{name} is given twice: by position and as --{_flag(name)}.", field=name)
             given[name] = self._parsed(line, name, options[name])
         return self._with_place(line, options, given)
 
     def _with_place(self, line: CommandLine, options: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-        if line.offer.at is not None:
+        if line.offer.place is not None:
             return line.offer.fields_of_call({self.place: options[self.place] or "main", **given})
         if self.place in line.options and options[self.place] is not None:
             return {self.place: options[self.place], **given}
@@ -156,7 +193,7 @@ class CallCommand(AnswerCommand):
     def _parsed(self, line: CommandLine, name: str, given: Any) -> Any:
         call = line.offer.call
         if isinstance(given, list):  # an option that was repeated
-            return [_parsed(one, schema.item_kinds(call)[name], name) for one in given]
+            return [_parsed(member, schema.item_kinds(call)[name], name) for member in given]
         return _parsed(given, schema.kinds(call)[name], name)
 
 
@@ -168,17 +205,21 @@ def _parsed(given: Any, kind: str, name: str) -> Any:
     return value_of(given) if kind in (*_AS_JSON, "number") else given
 
 
+def _flag(name: str) -> str:
+    return FLAGS.get(name, name).replace("_", "-")
+
+
 def value_of(text: str) -> Any:
-    """JSON as it is typed: texts stand in quotes."""
+    """A value typed as JSON."""
     try:
         return loads(text.encode())
     except UnicodeEncodeError:
-        raise BadJSON("That is not UTF-8.") from None
+        raise BadJSON("The value is not UTF-8.") from None
     except BadJSON as refusal:
-        raise BadJSON(f"{refusal.message} A text stands in quotes: '\"like this\"'.") from None
+        raise BadJSON(f"{refusal.message} Quote texts: '\"like this\"'.") from None
 
 
 def whole_number(text: str, *, name: str) -> int:
     if not (text.isascii() and text.isdecimal()):
-        raise Invalid(f"{name} is a whole number.", field=name)
+        raise Invalid(f"{name} must be a whole number.", field=name)
     return int(text)

@@ -51,7 +51,7 @@ class AdminMenu:
         self.space = self._choose_space()
 
     def run(self) -> None:
-        """Until the person leaves. A refusal is shown and the menu stays."""
+        """Run the menu until the person leaves; errors are shown and the menu continues."""
         while True:
             self._say("")
             for number, (_, label) in enumerate(_CHOICES, start=1):
@@ -95,7 +95,7 @@ class AdminMenu:
         return spaces[names.index(given)]
 
     def _principal(self) -> Principal:
-        """The person as they may act now: account and role are read anew for each step."""
+        """Principal of the person; account and role are read again for each step."""
         self.user = User.objects.get(pk=self.user.pk)
         role = roles.roles_of(self.user).get(self.space.pk, "") if self.user.is_active else ""
         fresh = time.monotonic() - self._code_given < FRESH_FOR.total_seconds()
@@ -113,7 +113,7 @@ class AdminMenu:
         from memory.recall import recall
 
         query = self._ask("Search for: ")
-        active_encoder.load_encoder()  # loaded now: nobody waits but the person who asks
+        active_encoder.load_encoder()  # in the foreground: only this person waits for it
         statuses = [status for status in Grain.Status.values if status != Grain.Status.PENDING_DELETION]
         found = recall.recall(self._principal(), query=query, k=10, statuses=statuses)["grains"]
         self.command.table(

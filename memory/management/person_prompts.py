@@ -1,4 +1,4 @@
-"""Asking at the terminal for what makes a person: a password and a second factor their app provably holds."""
+"""Terminal prompts for a new person: password and second factor, checked with a code of the app."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def ask_password(command: FluxCommand, username: str, file: Path | None, *, asks
 def ask_second_factor(
     command: FluxCommand, username: str, file: Path | None, code: str | None, *, asks: bool
 ) -> tuple[bytes, int]:
-    """The key and the step of its first code, which is spent by this."""
+    """Ask for the second factor; returns its key and the time step of its first code, which is used up."""
     key = _read_key(file) if file is not None else second_factors.new_key()
     if code is None:
         if not asks:

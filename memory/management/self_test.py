@@ -1,4 +1,4 @@
-"""`flux_start --once`: a throw-away instance, proved through its real door."""
+"""Self-test of `flux_start --once`: a temporary instance, tested through its REST server."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 TEXT = "Flux Memory stores, reads back and can prove it."
 QUESTION = "What can Flux Memory prove?"
-# Generous: a process that waits for a slow disk ends when its flush does, whatever signal it got.
+# Long, because a process that waits for a slow disk ends only after its flush, whatever the signal.
 START_SECONDS, STOP_SECONDS = 120, 120
 
 
 def run_self_test(command: FluxCommand) -> None:
-    """Start, store, read back, recall, verify the audit chain, print, stop. Nothing of it stays behind."""
+    """Start an instance, store, read, recall, verify the audit chain, print the result, stop and delete it."""
     started = time.monotonic()
     with ExitStack() as context:
         folder = context.enter_context(tempfile.TemporaryDirectory(prefix="flux-once-"))
@@ -35,7 +35,7 @@ def run_self_test(command: FluxCommand) -> None:
             environment.pop(name, None)
             environment.pop(f"{name}_FILE", None)
         ready = Path(folder) / "ready.json"
-        # A file: a pipe that nobody reads would stop the servers once it is full.
+        # To a file: a pipe that is not read would block the servers when it is full.
         output = context.enter_context((Path(folder) / "output.txt").open("wb"))
         server = subprocess.Popen(
             [
@@ -55,7 +55,7 @@ def run_self_test(command: FluxCommand) -> None:
             stderr=subprocess.STDOUT,
         )
         try:
-            state = _wait(ready, server, Path(output.name))
+            state = _wait(ready, server)
             answer = _call(state, "POST", "/store", {"content": TEXT, "provenance": "user_stated"})
             grain = _call(state, "GET", f"/grains/{answer['grain_id']}")
             if grain["content"] != TEXT:
@@ -76,7 +76,7 @@ def run_self_test(command: FluxCommand) -> None:
         finally:
             ended = _stop(server)
         if not ended:
-            raise StorageUnavailable(f"The instance did not end. Its last lines: {_last_lines(Path(output.name))}")
+            raise StorageUnavailable(f"The instance did not end within {STOP_SECONDS} s. {_last_lines(Path(folder))}")
     entries = sum(chain["entries"] for chain in chains)
     command.answer(
         {"grain": grain, "recalled": recalled, "audit_entries": entries, "exit_status": server.returncode},
@@ -90,26 +90,31 @@ def run_self_test(command: FluxCommand) -> None:
 
 
 def _stop(server: subprocess.Popen[bytes]) -> bool:
-    """Whether the instance ended by itself when it was told to."""
+    """Stop the instance; returns whether it ended without being killed."""
     server.send_signal(signal.SIGTERM)
     try:
         server.wait(timeout=STOP_SECONDS)
     except subprocess.TimeoutExpired:
         server.kill()
+        server.wait()
         return False
     return True
 
 
-def _last_lines(output: Path) -> str:
-    return output.read_text(encoding="utf-8", errors="replace").strip()[-2000:]
+def _last_lines(folder: Path) -> str:
+    """The end of what it printed and of its log, which go with the folder."""
+    found = [folder / "output.txt", folder / "once" / "flux.log"]
+    ends = [one.read_text(encoding="utf-8", errors="replace").strip()[-2000:] for one in found if one.exists()]
+    return "It said last:\n" + "\n".join(ends)
 
 
-def _wait(ready: Path, server: subprocess.Popen[bytes], output: Path) -> dict[str, Any]:
+def _wait(ready: Path, server: subprocess.Popen[bytes]) -> dict[str, Any]:
     until = time.monotonic() + START_SECONDS
     while not ready.exists():
         if server.poll() is not None or time.monotonic() > until:
             server.kill()
-            raise StorageUnavailable(f"The instance did not start: {_last_lines(output)}")
+            server.wait()
+            raise StorageUnavailable(f"The instance did not start: {_last_lines(ready.parent)}")
         time.sleep(0.05)
     found: dict[str, Any] = json.loads(ready.read_text())
     return found

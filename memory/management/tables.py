@@ -1,4 +1,4 @@
-"""Tables that fit the terminal: no word is broken, and what is too wide for columns is shown field by field."""
+"""Tables that fit the terminal: words are not broken, and rows that are too wide are printed field by field."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def print_table(console: Console, columns: Sequence[str], rows: Sequence[Row]) -
         console.print(*_pairs(console, [(row[0], row[1]) for row in rows]), sep="\n")
         return
     widths = _widths(columns, rows, console.width)
-    if widths is None:  # try without the columns that hold nothing
+    if widths is None:  # try without empty columns
         kept = [place for place in range(len(columns)) if any(row[place].plain for row in rows)]
         columns, rows = [columns[place] for place in kept], [[row[place] for place in kept] for row in rows]
         widths = _widths(columns, rows, console.width)
@@ -36,12 +36,12 @@ def print_table(console: Console, columns: Sequence[str], rows: Sequence[Row]) -
 
 
 def format_minute(moment: str | None) -> str:
-    """A moment as a cell: two words, so that a narrow column has a line for each."""
+    """Time as two words, date and time of day, so that a narrow column breaks it into two lines."""
     return (moment or "")[:16].replace("T", " ")
 
 
 def short_id(text: str) -> str:
-    """The begin of an id that is 36 characters long, any other name as it is; --json has all of it."""
+    """Beginning of an id of 36 characters, any other name unchanged; --json has the full id."""
     return f"{text[:8]}…" if _ID.fullmatch(text) else text
 
 
@@ -55,14 +55,14 @@ def _table(columns: Sequence[str], rows: Sequence[Row], widths: Sequence[int]) -
 
 
 def _widths(columns: Sequence[str], rows: Sequence[Row], room: int) -> list[int] | None:
-    """Of each column: its longest word at least, the rest where there is room. None: the words alone are too wide."""
+    """Widths of columns: at least the longest word, more if there is space. None if the words alone are too wide."""
     texts = [[column, *(row[place].plain for row in rows)] for place, column in enumerate(columns)]
     widths = [max(map(_longest_word, column)) for column in texts]
     wanted = [max(cell_len(line) for text in column for line in (text.splitlines() or [""])) for column in texts]
     spare = room - sum(widths) - GAP * (len(columns) - 1)
     if spare < 0:
         return None
-    # Those that want least first, so that a long text takes what the others leave.
+    # Narrowest columns first, so that a long text gets the remaining space.
     order = sorted(range(len(columns)), key=lambda place: wanted[place] - widths[place])
     for left, place in zip(range(len(columns), 0, -1), order, strict=True):
         more = min(wanted[place] - widths[place], spare // left)
@@ -76,7 +76,7 @@ def _longest_word(text: str) -> int:
 
 
 def _pairs(console: Console, fields: Sequence[tuple[Text, Text]]) -> Iterator[Text]:
-    """Label and value, one below the other. A word longer than the line stays whole."""
+    """Lines of labels and values, one pair below the other; words are not broken."""
     indent = max((label.cell_len for label, _ in fields), default=0) + GAP
     for label, value in fields:
         room = max(LEAST, console.width - indent, _longest_word(value.plain))

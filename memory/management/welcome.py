@@ -1,4 +1,4 @@
-"""What a person sees when an instance has started: its addresses, the token, the next thing to try."""
+"""Welcome text of a started instance: addresses, token, and example commands."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def lan_addresses() -> list[str]:
 
 
 def _interface_addresses() -> set[str]:
-    """Asked of the kernel: looking up our own host name could ask a name server, which is somebody else's machine."""
+    """Addresses of interfaces from the kernel, because a look-up of our host name could contact a name server."""
     import fcntl
 
     found = set()
@@ -46,12 +46,12 @@ def _routed_address() -> set[str]:
             # Connecting a datagram socket only asks the routing table; no packet leaves.
             probe.connect(("192.0.2.1", 9))
         except OSError:
-            return set()  # no network: loopback is all there is
+            return set()  # no network: only loopback
         return {str(probe.getsockname()[0])}
 
 
 def lan_names() -> list[str]:
-    """The names others may call this machine by: those of FLUX_ALLOWED_HOSTS and its own."""
+    """Host names of this machine: those of FLUX_ALLOWED_HOSTS and its own."""
     names = [name.lower() for name in (*settings.ALLOWED_HOSTS, socket.gethostname()) if name not in _LOOPBACK]
     return [name for name in dict.fromkeys(names) if _HOST.fullmatch(name)]
 
@@ -87,7 +87,7 @@ def welcome(console: Console, state: dict[str, Any], *, broadcast: bool) -> None
 
 
 def _example(console: Console, urls: dict[str, str], token: str | None, mint: str | None) -> None:
-    """Lines that run as they are printed. Provenance is left out: every token may do that."""
+    """Example commands that can be pasted. Without provenance, so that every token may run them."""
     if token is None and mint is None:
         console.print(f"[bold]Connect a program:[/] create an agent at {urls['people']}/agents")
         console.print()

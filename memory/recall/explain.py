@@ -126,9 +126,11 @@ def _written_words(query: str) -> dict[str, str]:
     return word_of
 
 
-def _explain_grain(place: int, grain: dict[str, Any], body: dict[str, Any], said: dict[str, str]) -> dict[str, Any]:
+def _explain_grain(place: int, grain: dict[str, Any], body: dict[str, Any], written: dict[str, str]) -> dict[str, Any]:
     terms = body["terms"]
-    words = [{"term": terms[at], "word": said.get(terms[at], terms[at]), "part": part} for at, part in grain["matched"]]
+    words = [
+        {"term": terms[at], "word": written.get(terms[at], terms[at]), "part": part} for at, part in grain["matched"]
+    ]
     words.sort(key=lambda word: (-float(word["part"]), word["term"]))
     return {
         "place": place,

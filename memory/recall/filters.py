@@ -53,7 +53,7 @@ def allowed_rows(index: Index, ask: RecallRequest, statuses: tuple[str, ...], mo
         mask = mask.copy()
     else:
         mask = _with_status(index, statuses)
-        _remove_invalid(index, mask, epoch_microseconds(ask.as_of), then=True)
+        _remove_invalid(index, mask, epoch_microseconds(ask.as_of), in_past=True)
     if ask.since is not None:
         mask &= index.column("said") >= epoch_microseconds(ask.since)
     if ask.until is not None:
@@ -108,17 +108,17 @@ def _valid_now(index: Index, statuses: tuple[str, ...], now: int) -> Mask:
             since = max(since, int(finite[finite <= now].max(initial=BEGINNING_OF_TIME)))
             until = min(until, int(finite[finite > now].min(initial=END_OF_TIME)))
         if (since, until) != (BEGINNING_OF_TIME, END_OF_TIME):
-            _remove_invalid(index, mask, now, then=False)
+            _remove_invalid(index, mask, now, in_past=False)
         mask.setflags(write=False)
         cached = cache[key] = _ValidNow(index.version, since, until, mask)
     return cached.mask
 
 
-def _remove_invalid(index: Index, mask: Mask, moment: int, *, then: bool) -> None:
+def _remove_invalid(index: Index, mask: Mask, moment: int, *, in_past: bool) -> None:
     """Remove rows that are not valid at a time; the interval is half-open: valid from its begin, not at its end."""
     begins, ends = index.column("valid_from"), index.column("valid_to")
     mask &= ends > moment
-    if then:
+    if in_past:
         # For an earlier time, a grain without a begin is valid from when it was said, unless it had already ended when
         # it was said: then it began before.
         said = index.column("said")

@@ -45,10 +45,10 @@ def list_pending(principal: Principal) -> dict[str, Any]:
 
 
 def feedback_hint(principal: Principal) -> dict[str, Any] | None:
-    """What an agent's answer says about earlier ones; None if nothing is due, or nobody wants to be reminded.
+    """Reminder of pending feedback in an agent's answer; None if none is due, or reminders are switched off.
 
-    As this process saw it when it last kept receipts of that agent: an answer does not wait for a reminder. So it may
-    name a trace once more that was judged through another process a moment ago.
+    As of the last write of traces of that agent by this process, because an answer must not wait for a reminder. So it
+    may name a trace that was judged through another process a moment ago.
     """
     if principal.kind != "agent" or not config.current().FEEDBACK_ENFORCEMENT_ENABLED:
         return None
@@ -93,7 +93,7 @@ _KEPT, _AT_ONCE, _MOST_SEEN = 50, 16, 10_000
 
 
 def forgive_unless_doubted() -> int:
-    """Once a minute: nobody is reminded of an answer for ever."""
+    """Expire pending feedback, unless the clock is in doubt. Called once a minute; returns the number of traces."""
     return 0 if uptime.now().doubt else expire_pending()
 
 

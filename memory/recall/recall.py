@@ -39,10 +39,10 @@ from memory.recall import (
     filters,
     pending_feedback,
     query_expansion,
+    recall_request,
     results,
     traces,
 )
-from memory.recall import recall_request as asking
 from memory.recall.recall_request import RecallRequest
 from memory.recall.results import SearchHit, SearchResult
 from memory.recall.trace_record import TraceRecord, trace_body
@@ -68,7 +68,7 @@ _creating = threading.Lock()
 @selector("grains.recall", needs="grains.read")
 def recall(principal: Principal, **given: Any) -> dict[str, Any]:
     """The grains that answer a question, best first, with the confidence that a right one is among the first five."""
-    request = asking.check_request(given)
+    request = recall_request.check_request(given)
     if principal.space is None:
         raise Invalid("The space to recall from is missing.", field="space")
     _count_recall(principal)
@@ -169,7 +169,7 @@ def search_index(
             break
         mask = filters.exclude_texts(index, mask, shown_texts)
         more, texts = ranked(mask, ask.k - len(result.hits))
-        result, shown_texts = result.also(more), np.concatenate((shown_texts, texts))
+        result, shown_texts = result.followed_by(more), np.concatenate((shown_texts, texts))
     for tier in other_tiers:
         full = len(result.hits) >= ask.k
         if full and result.confidence >= SURE:
@@ -181,7 +181,7 @@ def search_index(
         dormant, _ = ranked(mask, room)
         # Many active grains that hardly fit must not hide a dormant grain that fits better.
         if not full or dormant.confidence > result.confidence:
-            result = result.then(dormant, ask.k)
+            result = result.followed_by_faded(dormant, ask.k)
     return replace(result, exploring=True) if exploring else result
 
 
@@ -197,7 +197,7 @@ def _build_answer(
         "fallback_triggered": result.fallback,
         "expansion_candidates": [
             {**grains[number].shape(), "cluster": grains[number].cluster if cluster else None}
-            for number, cluster in result.beside(grains, kept)
+            for number, cluster in result.lateral_candidates(grains, kept)
         ],
         "rung": result.rung,
         "vectors_missing": result.vectors_missing,

@@ -52,7 +52,7 @@ class RecallRequest:
 
     def bounds(self) -> dict[str, Any]:
         """The filters, for the trace."""
-        said = {
+        filters = {
             "as_of": clock.rfc3339(self.as_of),
             "since": clock.rfc3339(self.since),
             "until": clock.rfc3339(self.until),
@@ -62,21 +62,23 @@ class RecallRequest:
             "statuses": list(self.statuses),
             "min_score": self.min_score,
         }
-        return {name: value for name, value in said.items() if value}
+        return {name: value for name, value in filters.items() if value}
 
 
 def check_request(given: dict[str, Any]) -> RecallRequest:
     """Validate the arguments of a recall; None means not given. Raises Invalid with the name of the field."""
-    said = {name: _CHECKS[name](value, name) for name, value in given.items() if value is not None and name in _CHECKS}
-    since, until = said.get("since"), said.get("until")
+    checked = {
+        name: _CHECKS[name](value, name) for name, value in given.items() if value is not None and name in _CHECKS
+    }
+    since, until = checked.get("since"), checked.get("until")
     if since is not None and until is not None and since >= until:
         raise Invalid("since must be before until.", field="since")
-    said.setdefault("k", config.current().TOP_K)
+    checked.setdefault("k", config.current().TOP_K)
     query = texts.check_text(given.get("query"), name="query")
     used = query.encode()[:QUERY_BYTES].decode(errors="ignore")  # a partly cut character is dropped
     if used != query:
         texts.check_text(used, name=f"The first {QUERY_BYTES} bytes of query")
-    return RecallRequest(used, truncated=used != query, **said)
+    return RecallRequest(used, truncated=used != query, **checked)
 
 
 def _whole(value: Any, name: str) -> int:

@@ -67,11 +67,11 @@ class SearchResult:
             found += [step.to for step in hit.path]
         return [number for number in dict.fromkeys([*found, *self.expansion]) if number]
 
-    def beside(self, there: Container[int], kept: Sequence[SearchHit]) -> list[tuple[int, int]]:
+    def lateral_candidates(self, available: Container[int], kept: Sequence[SearchHit]) -> list[tuple[int, int]]:
         """Lateral candidates that may be shown and are not in the answer, each with its cluster or 0."""
-        said = {number for hit in kept for number in (hit.id, *hit.folded)}
+        answered = {number for hit in kept for number in (hit.id, *hit.folded)}
         offered = zip(self.expansion, self.lateral, strict=True)
-        return [(number, cluster) for number, cluster in offered if number in there and number not in said]
+        return [(number, cluster) for number, cluster in offered if number in available and number not in answered]
 
     def without(self, over: Collection[int]) -> SearchResult:
         """The result without these grains; another grain with the same text replaces a removed one."""
@@ -89,7 +89,7 @@ class SearchResult:
             lateral=tuple(cluster for _, cluster in left),
         )
 
-    def also(self, more: SearchResult) -> SearchResult:
+    def followed_by(self, more: SearchResult) -> SearchResult:
         """The result followed by the hits of a further search."""
         ceiling = self.hits[-1].score if self.hits else 1.0
         return replace(
@@ -99,10 +99,10 @@ class SearchResult:
             caps=tuple(dict.fromkeys(self.caps + more.caps)),
         )
 
-    def then(self, faded: SearchResult, k: int) -> SearchResult:
+    def followed_by_faded(self, faded: SearchResult, k: int) -> SearchResult:
         """The result followed by dormant and archived hits, with scores below those of the active ones.
 
-        The last of the living make room for it where there are too many.
+        The last active hits are removed if there would be more than k.
         """
         living = self.hits[: k - len(faded.hits)]
         ceiling = FADED_FACTOR * (living[-1].score if living else 1.0)

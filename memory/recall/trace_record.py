@@ -41,7 +41,7 @@ def trace_body(
     terms = list(dict.fromkeys(asked.terms))
     offered = [
         [grains[number].uuid, grains[number].cluster if cluster else None]
-        for number, cluster in found.beside(grains, kept)
+        for number, cluster in found.lateral_candidates(grains, kept)
     ]
     more: dict[str, Any] = {"offered": offered} if offered else {}
     if found.exploring:
@@ -77,7 +77,7 @@ def trace_body(
 
 
 def _step_body(step: ResultStep, grains: dict[int, GrainRow]) -> dict[str, Any]:
-    said: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "conduit": step.conduit,
         "relation": step.relation,
         "signal": round(step.signal, 4),
@@ -85,12 +85,12 @@ def _step_body(step: ResultStep, grains: dict[int, GrainRow]) -> dict[str, Any]:
         "hop": step.hop,
     }
     if step.entry:
-        said["from_entry"] = step.entry
+        fields["from_entry"] = step.entry
     if step.start in grains:
-        said["from_grain"] = grains[step.start].uuid
+        fields["from_grain"] = grains[step.start].uuid
     if step.to in grains:
-        said["to_grain"] = grains[step.to].uuid
-    return said
+        fields["to_grain"] = grains[step.to].uuid
+    return fields
 
 
 _REDUCED_QUERY = 200  # characters of the query that a reduced trace keeps
@@ -165,11 +165,11 @@ def _hex(grain: str | None) -> str | None:
 
 def _unpack_step(step: list[Any], named: list[str]) -> dict[str, Any]:
     *numbers, start, to = step
-    said = dict(zip(_STEP, numbers, strict=True))
+    fields = dict(zip(_STEP, numbers, strict=True))
     if start >= 0 and ":" in named[start]:
-        said["from_entry"] = UNNAMED if named[start] == f"{UNNAMED}:" else named[start]
+        fields["from_entry"] = UNNAMED if named[start] == f"{UNNAMED}:" else named[start]
     elif start >= 0:
-        said["from_grain"] = dashed_uuid(named[start])
+        fields["from_grain"] = dashed_uuid(named[start])
     if to >= 0:
-        said["to_grain"] = dashed_uuid(named[to])
-    return said
+        fields["to_grain"] = dashed_uuid(named[to])
+    return fields

@@ -6,4 +6,4 @@ from django.apps import AppConfig
 class TransferConfig(AppConfig):
     name = "memory.transfer"
     label = "transfer"
-    verbose_name = "Moving in and out"
+    verbose_name = "Import and export"

@@ -1,4 +1,4 @@
-"""The graph of a space, whole or around one grain: its grains and entries, and the conduits between them."""
+"""Export of the graph of a space, or of the part around one grain: grains, entries and conduits."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from memory.engine.graph import decay
 from memory.grains import decay_settings, hydrate
 from memory.grains.models import Conduit, DecayClass, Entry, Grain, Relation
 
-MOST_GRAINS, USUAL_GRAINS = 5_000, 1_000  # of one export over REST; the shell takes a space whole
+MOST_GRAINS, USUAL_GRAINS = 5_000, 1_000  # grains of one export over REST; the shell has no limit
 MOST_HOPS, USUAL_HOPS = 4, 1
-_PAGE = 900  # numbers in one statement
-# What is held back or about to go is in no picture of the graph.
+_PAGE = 900  # ids in one statement
+# Statuses of grains that are not exported.
 _SHOWN = (Grain.Status.ACTIVE.value, Grain.Status.DORMANT.value, Grain.Status.ARCHIVED.value)
 _GRAIN, _CONDUIT = Grain._meta.db_table, Conduit._meta.db_table
 _IN = ", ".join(["%s"] * len(_SHOWN))
@@ -48,19 +48,19 @@ _BESIDE = (
 
 @dataclass
 class ExportedGraph:
-    """Nodes and links with plain values, as every format takes them."""
+    """Nodes and links with plain values, for all formats."""
 
     grains: dict[str, dict[str, Any]] = field(default_factory=dict)
     entries: dict[str, dict[str, Any]] = field(default_factory=dict)
     links: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
-    more: bool = False  # there are grains that did not fit
+    more: bool = False  # grains were left out because of the limit
 
 
 @selector("graph.export", needs="graph.export")
 def export_graph(
     principal: Principal, *, around: str | None = None, hops: int = USUAL_HOPS, limit: int | None = USUAL_GRAINS
 ) -> ExportedGraph:
-    """The newest grains of the space, or those around one, with what links them. No limit: all of them."""
+    """The newest grains of the space, or those around one, with their links; without a limit all of them."""
     if not 1 <= hops <= MOST_HOPS:
         raise Invalid(f"hops must be between 1 and {MOST_HOPS}.", field="hops")
     if limit is not None and not 1 <= limit <= MOST_GRAINS:
@@ -85,7 +85,7 @@ def _newest(space: int, limit: int | None) -> tuple[list[Any], bool]:
 
 
 def _around(space: int, around: str, hops: int, limit: int | None) -> tuple[list[Any], bool]:
-    """Grains within so many conduits of one, the nearest first and of equally near ones the strongest linked."""
+    """Grains within a number of conduits of one, nearest first, then strongest linked."""
     try:
         wanted = uuid.UUID(around)
     except (ValueError, AttributeError):
@@ -130,7 +130,7 @@ def _link(space: int, names: dict[int, str], found: ExportedGraph) -> None:
         begins = names[start] if start is not None else ":".join(entries[entry])
         if entry is not None:
             found.entries[begins] = {"kind": entries[entry][0], "feature": entries[entry][1]}
-        said = {
+        fields = {
             "relation": "mentions" if entry and relation == Relation.RELATED else _named(Relation, relation),
             "weight": round(float(weight), 6),
             "affinity": round(affinity, 6),
@@ -138,11 +138,11 @@ def _link(space: int, names: dict[int, str], found: ExportedGraph) -> None:
             "use_count": uses,
             "last_used": clock.rfc3339(datetime.fromtimestamp(used, UTC)),
         }
-        found.links.append((begins, names[end], said))
+        found.links.append((begins, names[end], fields))
 
 
 def _weights(rows: Sequence[Any]) -> Any:
-    """What decay has left of each, now."""
+    """Present weight of each conduit, after decay."""
     if not rows:
         return []
     table = np.array([(row[5], row[7], row[8], row[9]) for row in rows], np.float64)

@@ -1,4 +1,4 @@
-"""A graph written down for other programs: GraphML, node-link JSON and DOT."""
+"""Graph formats for other programs: GraphML, node-link JSON and DOT."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memory.transfer.graph_export import ExportedGraph
 if TYPE_CHECKING:
     import networkx
 
-# What XML cannot hold at all, not even escaped.
+# Characters that XML does not allow, not even escaped.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _LABEL = 60  # characters of a text on a node
 
@@ -22,15 +22,15 @@ def write_graph(found: ExportedGraph, form: str) -> str:
 
 
 def _graph(found: ExportedGraph, clean: Callable[[Any], Any] = lambda value: value) -> networkx.MultiDiGraph[str]:
-    import networkx  # half a second, which nobody pays who exports nothing
+    import networkx  # takes half a second, so it is imported only for an export
 
     graph: networkx.MultiDiGraph[str] = networkx.MultiDiGraph()
     for nodes, kind in ((found.grains, "grain"), (found.entries, "entry")):
-        for name, said in nodes.items():
-            given = {key: clean(value) for key, value in said.items() if value is not None}
+        for name, fields in nodes.items():
+            given = {key: clean(value) for key, value in fields.items() if value is not None}
             graph.add_node(clean(name), node=kind, **given)
-    for start, end, said in found.links:
-        graph.add_edge(clean(start), clean(end), **{key: clean(value) for key, value in said.items()})
+    for start, end, fields in found.links:
+        graph.add_edge(clean(start), clean(end), **{key: clean(value) for key, value in fields.items()})
     return graph
 
 
@@ -54,24 +54,24 @@ def to_node_link(found: ExportedGraph) -> str:
 def to_dot(found: ExportedGraph) -> str:
     lines = ["digraph flux {"]
     for nodes, shape in ((found.grains, "box"), (found.entries, "ellipse")):
-        for name, said in nodes.items():
-            label = str(said.get("content") or said.get("feature"))
+        for name, fields in nodes.items():
+            label = str(fields.get("content") or fields.get("feature"))
             short = label if len(label) <= _LABEL else label[: _LABEL - 1] + "…"
             lines.append(f"  {_quoted(name)} [shape={shape}, label={_quoted(short)}];")
-    for start, end, said in found.links:
+    for start, end, fields in found.links:
         lines.append(
-            f"  {_quoted(start)} -> {_quoted(end)} [label={_quoted(said['relation'])}, weight={said['weight']:g}];"
+            f"  {_quoted(start)} -> {_quoted(end)} [label={_quoted(fields['relation'])}, weight={fields['weight']:g}];"
         )
     return "\n".join([*lines, "}"]) + "\n"
 
 
 def _quoted(text: str) -> str:
-    """A DOT string: only quotes and backslashes mean something in it, and a line ends nowhere inside."""
+    """Quoted DOT string: quotes and backslashes are escaped, unprintable characters become spaces."""
     plain = "".join(one if one.isprintable() else " " for one in text)
     return '"' + plain.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-# By the name of a form: who writes it, what kind of answer it is, how its file ends.
+# By format: function that writes it, media type, file extension.
 GRAPH_FORMATS: dict[str, tuple[Callable[[ExportedGraph], str], str, str]] = {
     "graphml": (to_graphml, "application/graphml+xml", "graphml"),
     "json": (to_node_link, "application/json", "json"),

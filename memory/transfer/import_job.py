@@ -1,5 +1,5 @@
-"""The job of an import: piece after piece, each one commit with its mark, so that any kill costs at most one piece
-of work and none is taken twice."""
+"""The job of an import: takes its pieces one by one, each in one commit with its mark, so that a kill costs at most
+one piece and none is imported twice."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fluxcore.writes import booth, write_locks
 from memory.grains.import_export import imported_link, write_batch
 from memory.transfer.formats.source import SourceItem
 from memory.transfer.importer import ImportTally, ItemOutcome, import_grains, import_links, refused_outcome
-from memory.transfer.models import Import, Piece
+from memory.transfer.models import Import, ImportPiece
 
 _LOST = "The person who started this import may no longer import into the space."
 
@@ -34,7 +34,7 @@ def take_next_piece(run: Run) -> Apply | None:
     call = RunningCall(_asker(whole), "grains.import", f"import of {whole.source}"[:200])
     known: dict[str, str] = {}
     for number in whole.pieces.order_by("place").values_list("pk", flat=True):
-        piece = Piece.objects.get(pk=number)
+        piece = ImportPiece.objects.get(pk=number)
         if not piece.taken:
             booth.write(partial(_taken, call, whole, piece, known), lock=write_locks.lock_name(whole.space_id))
         if not piece.links:
@@ -44,7 +44,7 @@ def take_next_piece(run: Run) -> Apply | None:
 
 
 def _asker(whole: Import) -> Principal:
-    """The person who asked, who gave a code then: what the job writes is theirs, up to the ceiling they chose."""
+    """Principal of the person who started the import with a fresh code: the job writes as them, up to their ceiling."""
     space = Space.objects.get(pk=whole.space_id)
     return Principal(
         kind="user", name=whole.by, space=space.pk, chain=space.uuid.hex, capabilities=parsed(()), ceiling=whole.ceiling
@@ -52,16 +52,16 @@ def _asker(whole: Import) -> Principal:
 
 
 def _may_still(whole: Import) -> bool:
-    """Asked anew with every piece: an import waits in a queue, and goes on for hours, longer than a right may last."""
+    """Authorise again before every piece: an import can take hours, and rights may be removed meanwhile."""
     user = User.objects.filter(username=whole.by, is_active=True).first()
     return user is not None and roles.allows(roles.roles_of(user).get(whole.space_id, ""), "import")
 
 
-def _taken(call: RunningCall, whole: Import, piece: Piece, known: dict[str, str]) -> None:
-    """Inside one write: the grains or links, what became of them, and the mark that it is done."""
-    if not Piece.objects.filter(pk=piece.pk, taken=False).update(taken=True):
+def _taken(call: RunningCall, whole: Import, piece: ImportPiece, known: dict[str, str]) -> None:
+    """Import a piece inside one write: its grains or links, their results, and the mark that it is done."""
+    if not ImportPiece.objects.filter(pk=piece.pk, taken=False).update(taken=True):
         piece.refresh_from_db()
-        return  # another worker was faster
+        return  # another worker has taken it
     some = [_incoming(*one) for one in piece.items]
 
     def bring(given: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -71,16 +71,16 @@ def _taken(call: RunningCall, whole: Import, piece: Piece, known: dict[str, str]
         return imported_link.write_links(call, *imported_link.check_links(given), whole.source)
 
     if not _may_still(whole):
-        told = [refused_outcome(one, one.problem or Forbidden(_LOST), link=piece.links) for one in some]
+        outcomes = [refused_outcome(one, one.problem or Forbidden(_LOST), link=piece.links) for one in some]
     else:
-        told = import_links(some, known, tie) if piece.links else import_grains(some, bring)
-    piece.report, piece.items, piece.taken = [_row(one) for one in told], [], True
-    Piece.objects.filter(pk=piece.pk).update(report=piece.report, items=[])
+        outcomes = import_links(some, known, tie) if piece.links else import_grains(some, bring)
+    piece.report, piece.items, piece.taken = [_row(one) for one in outcomes], [], True
+    ImportPiece.objects.filter(pk=piece.pk).update(report=piece.report, items=[])
     tally = ImportTally()
-    tally.add(told)
+    tally.add(outcomes)
     counts = tally.shape()
     Import.objects.filter(pk=whole.pk).update(
-        done=F("done") + len(told), **{name: F(name) + count for name, count in counts.items()}
+        done=F("done") + len(outcomes), **{name: F(name) + count for name, count in counts.items()}
     )
 
 

@@ -1,4 +1,4 @@
-"""Taking a source in, batch by batch: the same work for a command that waits for it and for a job."""
+"""Importer: writes a source batch by batch, for the command and the job of an import."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TakeBatch = Callable[[Sequence[dict[str, Any]]], list[dict[str, Any]]]
 
 @dataclass(frozen=True)
 class ItemOutcome:
-    """What became of one item."""
+    """Result of one imported item."""
 
     place: str
     status: str
@@ -40,14 +40,14 @@ class ItemOutcome:
 
 @dataclass
 class ImportTally:
-    """How many of each."""
+    """Counts of results."""
 
     grains: Counter[str] = field(default_factory=Counter)
     links: Counter[str] = field(default_factory=Counter)
     capped: int = 0
 
-    def add(self, told: Iterable[ItemOutcome]) -> None:
-        for one in told:
+    def add(self, outcomes: Iterable[ItemOutcome]) -> None:
+        for one in outcomes:
             (self.links if one.link else self.grains)[one.status] += 1
             self.capped += one.capped
 
@@ -66,14 +66,14 @@ def refused_outcome(one: SourceItem, error: FluxError, *, link: bool = False) ->
 
 
 def import_grains(some: Sequence[SourceItem], take: TakeBatch) -> list[ItemOutcome]:
-    """Take the grains of a batch; those that could not even be read are refused where they stand."""
+    """Import the grains of a batch; unreadable ones are refused with their place."""
     good = [one for one in some if one.problem is None]
     results = iter(take([one.given for one in good]) if good else ())
     return [refused_outcome(one, one.problem) if one.problem else _told(one, next(results)) for one in some]
 
 
 def import_links(some: Sequence[SourceItem], known: dict[str, str], take: TakeBatch) -> list[ItemOutcome]:
-    """Take the links of a batch, whose ends are named by the keys of grains that were taken before."""
+    """Import the links of a batch, whose ends are keys of grains imported before."""
     resolved: list[tuple[SourceItem, dict[str, Any] | None]] = []
     for one in some:
         ends = {name: known.get(str(one.given.get(name))) for name in ("from", "to") if name in one.given}
@@ -108,7 +108,7 @@ def split_into_batches(items: Iterable[SourceItem]) -> Iterator[list[SourceItem]
 
 
 def with_default_provenance(items: Iterable[SourceItem], provenance: str | None) -> Iterator[SourceItem]:
-    """With what the person says about those that say nothing themselves."""
+    """Items with the default provenance if they have none."""
     for one in items:
         if provenance is not None and one.problem is None and one.given.get("provenance") is None:
             one.given["provenance"] = provenance
@@ -118,7 +118,7 @@ def with_default_provenance(items: Iterable[SourceItem], provenance: str | None)
 def import_source(
     who: Principal, source: Source, *, provenance: str | None, dry: bool, reason: str = ""
 ) -> Iterator[list[ItemOutcome]]:
-    """Take all of it, a batch at a time; what became of each is told after its commit."""
+    """Import a source, a batch at a time; yields the results of each batch after its commit."""
     known: dict[str, str] = {}
 
     def take(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -133,9 +133,9 @@ def import_source(
         return list(imported_link.import_links(who, links=given, source=source.name, reason=reason))
 
     for some in split_into_batches(with_default_provenance(source.items(), provenance)):
-        told = import_grains(some, take)
-        # A dry run has no ids yet; any will do to look at the links.
-        known |= {one.key: one.grain_id or str(uuid.uuid4()) for one in told if one.key and one.status != REFUSED}
-        yield told
+        outcomes = import_grains(some, take)
+        # A dry run has no ids yet; any id is enough to check the links.
+        known |= {one.key: one.grain_id or str(uuid.uuid4()) for one in outcomes if one.key and one.status != REFUSED}
+        yield outcomes
     for some in split_into_batches(source.links()):
         yield import_links(some, known, tie)

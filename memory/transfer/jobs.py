@@ -1,4 +1,4 @@
-"""Background work of imports: pieces are taken in, and old reports deleted."""
+"""Jobs of imports: pieces are imported, and old reports deleted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An import that a person asked for in the browser: what waits, what was taken, and what became of each item."""
+"""Tables of imports started in the browser: their pieces, and the result of each item."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from django.db import models
 
 
 class Import(models.Model):
-    """One file or folder on its way into a space. Its job takes piece after piece, so that a kill costs one of them."""
+    """Import of a file or folder into a space, by a job that takes one piece at a time."""
 
     id = models.BigAutoField(primary_key=True)
     uuid = models.UUIDField(unique=True, default=uuid.uuid4)
     space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
-    by = models.CharField(max_length=160)  # who asked for it; they write what it brings
+    by = models.CharField(max_length=160)  # the person who started it, the writer of its grains
     source = models.CharField(max_length=200)  # the name of the file
     format = models.CharField(max_length=16)
-    ceiling = models.CharField(max_length=16)  # the most anything in it may claim
+    ceiling = models.CharField(max_length=16)  # maximum provenance of its items
     total = models.PositiveIntegerField()  # grains and links
     done = models.PositiveIntegerField(default=0)
     stored = models.PositiveIntegerField(default=0)
@@ -39,8 +39,8 @@ class Import(models.Model):
         return 100 if self.finished_at else min(99, 100 * self.done // max(1, self.total))
 
 
-class Piece(models.Model):
-    """As much of an import as one commit takes. What was in it is let go when it is taken; what became of it stays."""
+class ImportPiece(models.Model):
+    """Piece of an import that is one commit. Its items are deleted when it is imported, its results are kept."""
 
     id = models.BigAutoField(primary_key=True)
     whole = models.ForeignKey(Import, on_delete=models.CASCADE, related_name="pieces", db_index=False)
@@ -51,6 +51,7 @@ class Piece(models.Model):
     taken = models.BooleanField(default=False)
 
     class Meta:
+        db_table = "transfer_piece"  # the name of release 0.5: tables keep theirs
         constraints = [models.UniqueConstraint(fields=["whole", "place"], name="piece_once")]
 
     def __str__(self) -> str:

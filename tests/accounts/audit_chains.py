@@ -1,4 +1,4 @@
-"""Chains to tamper with: entries, and what somebody with the database in their hands would do to them."""
+"""Test helper: audit chains, and manipulations by somebody who can write to the database."""
 
 from __future__ import annotations
 

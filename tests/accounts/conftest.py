@@ -1,4 +1,4 @@
-"""A data home of its own for every test that signs: its log and keys must not know other tests' chains."""
+"""Fixture: a separate data home for every test that signs, so that logs and keys do not mix."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def desk(tmp_path, settings, monkeypatch):
     outside = tmp_path / "outside"
     outside.mkdir()
     settings.HOME, settings.CHECKPOINTS = home, outside
-    monkeypatch.setattr(schedule, "_looked", None)
+    monkeypatch.setattr(schedule, "_last_check", None)
     return SimpleNamespace(
         home=home,
         folder=outside,

@@ -1,4 +1,4 @@
-"""Spaces and agents: made, changed and switched off, each act on the right chain."""
+"""Spaces and agents: create, change, suspend, each with its entry on the right chain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit chain: links that betray any later change, checked here without the code that wrote them."""
+"""Audit chain: every change is detected, checked here without the code that wrote the chain."""
 
 from __future__ import annotations
 

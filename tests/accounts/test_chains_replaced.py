@@ -1,4 +1,4 @@
-"""Chains that an operator replaced, by a reset, a restore or a move: no alarm, and said."""
+"""Chains replaced by a reset, a restore or a move: reported, and no alarm."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_broken_log_does_not_stand_in_the_way_of_a_reset_and_is_not_made_good_
     before = desk.log.read_bytes()
     checkpoints.start_over(desk.home, "reset")
     assert desk.log.read_bytes() == before
-    assert "does not know of this reset" in caplog.text
+    assert "this reset could not be noted" in caplog.text
     assert not checkpoints.verify_chains().sound
 
 

@@ -1,4 +1,4 @@
-"""The key that signs checkpoints: changed in one piece, whoever is killed in between."""
+"""Rotation of the signing key: atomic, also with a kill at any step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkpoints on schedule: among the worker's chores of a minute, when the last one is old enough."""
+"""Scheduled checkpoints: made in the sweep when the last one is old enough."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def test_a_new_one_is_made_when_the_last_is_old_enough(desk, sweep, settings, mo
     write(2)
     sweep()
     write(2, start=2)
-    monkeypatch.setattr(schedule, "_looked", None)  # another worker, that does not know of the first
+    monkeypatch.setattr(schedule, "_last_check", None)  # another worker, that does not know of the first
     sweep()
     assert kinds(desk.log) == ["key", "checkpoint"]
     moment = clock.now() + timedelta(minutes=61)
-    monkeypatch.setattr(schedule, "_looked", None)
+    monkeypatch.setattr(schedule, "_last_check", None)
     monkeypatch.setattr(clock, "now", lambda: moment)
     sweep()
     assert kinds(desk.log) == kinds(desk.outside) == ["key", "checkpoint", "checkpoint"]

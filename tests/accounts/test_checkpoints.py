@@ -1,4 +1,4 @@
-"""Checkpoints: signed lines about where the chains stood, and no alarm where nothing is wrong."""
+"""Checkpoints: signed heads of the chains, and no alarm for unchanged chains."""
 
 from __future__ import annotations
 

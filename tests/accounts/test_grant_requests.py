@@ -1,4 +1,4 @@
-"""A refused agent asks, a person decides: asking gives nothing, accepting checks everything again."""
+"""Grant requests: an agent requests, a person decides; accepting checks everything again."""
 
 from __future__ import annotations
 

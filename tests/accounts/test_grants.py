@@ -1,4 +1,4 @@
-"""Grants: capabilities added at run time, never above trust, parent or giver, gone the moment they end."""
+"""Grants: never above trust level, parent or giver, and without effect as soon as they end."""
 
 from __future__ import annotations
 
@@ -324,8 +324,8 @@ def test_it_is_on_the_chain_of_the_agents_space_by_the_names_readers_look_for(ma
 def test_followers_of_the_space_hear_of_it(make_token, space):
     make_token(capabilities=())
     grants.revoke(shell(), grant=give()["id"])
-    told = Event.objects.filter(kind__startswith="grant.").order_by("id").values_list("kind", "space")
-    assert list(told) == [("grant.given", space.pk), ("grant.revoked", space.pk)]
+    kinds = Event.objects.filter(kind__startswith="grant.").order_by("id").values_list("kind", "space")
+    assert list(kinds) == [("grant.given", space.pk), ("grant.revoked", space.pk)]
 
 
 def test_a_repeat_under_one_key_gives_once(make_token):

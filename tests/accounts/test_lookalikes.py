@@ -1,4 +1,4 @@
-"""Names a person would take for each other"""
+"""Lookalikes: names that people could confuse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Origins: bound at write, never above the token's ceiling."""
+"""Origins: set at write, never above the token's ceiling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A preview of capabilities says for every operation whether all, none or which real names it reaches."""
+"""Preview of capabilities: for every operation all, none or the allowed names."""
 
 from __future__ import annotations
 

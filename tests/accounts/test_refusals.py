@@ -1,4 +1,4 @@
-"""Requests without a valid token: every one counted, one audit entry per source and minute."""
+"""Refused anonymous requests: all counted, one audit entry per source and minute."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_minute_is_written_after_it_also_when_nobody_comes_again():
         for _ in range(7):
             anonymous_refusals.count_refusal("a")
         moved.shift(60)
-        anonymous_refusals.flush(before=NOON + timedelta(minutes=1))
+        anonymous_refusals.flush(older_than=NOON + timedelta(minutes=1))
     assert counted() == {("a", NOON): 7}
 
 

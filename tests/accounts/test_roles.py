@@ -1,4 +1,4 @@
-"""What people may do: owner, operator and viewer of a space, administrators of the instance"""
+"""Roles of people: owner, operator and viewer of a space, administrators of the instance."""
 
 from __future__ import annotations
 
@@ -88,12 +88,12 @@ def test_an_owner_reaches_only_their_own_space(space, other):
 
 def test_a_foreign_space_is_answered_like_one_that_is_not_there(space, other):
     owner = acting(space, "owner")
-    said = []
+    refusals = []
     for name in ("other", "nowhere"):
         with pytest.raises(NotFound) as refused:
             agents.create_agent(owner, space=name, name="mine", capabilities=[])
-        said.append((refused.value.code, refused.value.message.replace(name, "X")))
-    assert said[0] == said[1]
+        refusals.append((refused.value.code, refused.value.message.replace(name, "X")))
+    assert refusals[0] == refusals[1]
 
 
 def test_an_owner_makes_no_administrator(space):

@@ -1,4 +1,4 @@
-"""One glob within another: proven against every short name, and never claimed where it is not so."""
+"""Comparison of scopes: checked against every short name, False where it is not proven."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens: minted once, only a digest at rest, one answer for all ways of being wrong, ended at once."""
+"""Tokens: shown once, stored as a digest, one error for all invalid ones, revoked at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trust: how far an agent may ever be let; lowered, it clips from the next request on."""
+"""Trust levels: the most an agent may do; a lower level takes effect with the next request."""
 
 from __future__ import annotations
 
@@ -100,6 +100,6 @@ def test_an_agent_cannot_raise_itself(principal):
 
 def test_the_documented_reach_of_each_level_is_the_real_one():
     reached: set[str] = set()
-    for level, cell in table(API, "Who calls"):
+    for level, cell in table(API, "Authentication"):
         reached |= set(re.findall(r"`([a-z]+\.[a-z]+)`", cell)) if level != "`privileged`" else OPERATIONS
         assert reached == trust.REACH[level.strip("`")]

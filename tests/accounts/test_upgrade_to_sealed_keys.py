@@ -1,4 +1,4 @@
-"""Migration 0003: keys that stood in clear are sealed, and agents keep what they hold"""
+"""Migration 0003: keys stored in clear are encrypted, and agents keep their capabilities."""
 
 from __future__ import annotations
 

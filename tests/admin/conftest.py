@@ -1,4 +1,4 @@
-"""Two spaces full of everything, and one person of each kind to look at them."""
+"""Fixture: two spaces with rows of every kind, and one person of each role."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A house is built once and put back, row by row, for the tests after it: building takes longer than most of them."""
+"""Database snapshots: rows are created once and restored for each test, which is faster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ways around the administration's walls that somebody once found open"""
+"""Attacks on the admin that once succeeded."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def test_verify_all_sees_the_chain_of_a_space_that_is_gone(house, own_home):
     client = house.client("administrator")
     assert "broken" not in words(post(client, CHAINS, chain=""))
     AuditEntry.objects.filter(chain=chain, action="agents.switch").delete()
-    said = words(post(client, CHAINS, chain=""))
-    assert chain[:8] in said and "entry" in said and checkpoints.verify_chains().sound is False
+    page = words(post(client, CHAINS, chain=""))
+    assert chain[:8] in page and "entry" in page and checkpoints.verify_chains().sound is False
     AuditEntry.objects.filter(chain=chain).delete()
     assert "missing" in words(post(client, CHAINS, chain=chain))
     assert post(house.client("owner"), CHAINS, chain=chain).status_code == 404

@@ -1,4 +1,4 @@
-"""The audit in the administration: names instead of digests, where chains stand, verifying, exporting."""
+"""Audit pages of the admin: names instead of digests, status of chains, verification, export."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nonsense in addresses, searches, filters and forms: a clear answer, never a failure of the server."""
+"""Invalid input in addresses, searches, filters and forms: a clear answer, never a server error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first page: what needs somebody now, and the way in while nothing has been used."""
+"""Index of the admin: tiles that need attention, and the first steps of a new instance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of memory: a grain with all that hangs on it, links, entries, vectors, and recalls that explain themselves"""
+"""Admin pages of memory: grains with their links, entries, vectors, and recalls with explanations."""
 
 from __future__ import annotations
 

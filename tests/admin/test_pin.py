@@ -1,4 +1,4 @@
-"""grains.pin: a person's or an agent's word that a grain matters"""
+"""Verb grains.pin in the admin and for agents."""
 
 from __future__ import annotations
 

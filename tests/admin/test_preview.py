@@ -1,4 +1,4 @@
-"""What capabilities allow, shown before they are given."""
+"""Admin page "What capabilities allow"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQL statements per list, checked in as statement_counts.json: as many for 500 rows as for none, never over 12."""
+"""SQL statements per list, stored in statement_counts.json: the same for 500 rows as for none, at most 12."""
 
 from __future__ import annotations
 

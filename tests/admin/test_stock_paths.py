@@ -1,4 +1,4 @@
-"""Django's own ways to write, look up and jump: closed for everybody, with and without the second factor."""
+"""Django's own views for writing and look-ups: closed for everybody."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_nothing_is_written_by_what_django_would_offer(house, role):
     for page in pages():
         for path, fields in tries(house, page):
             if page.endswith((".space", ".user", ".membership", ".agent", ".grant", ".namespace")) and "/add/" in path:
-                continue  # our own form stands there: test_acts.py
+                continue  # our own form is there: test_actions.py
             answer = send(client, path, **fields)
             assert answer.status_code in (301, 302, 403, 404, 405), (path, answer.status_code)
             if answer.status_code in (301, 302):
@@ -131,7 +131,7 @@ def test_without_the_second_factor_every_address_leads_to_the_sign_in(house):
     ]
     for page, found in pages().items():
         paths += [list_of(page), f"{list_of(page)}add/", house.address(page)]
-        paths += [house.address(page, act=act.name) for act in found.acts]
+        paths += [house.address(page, act=act.name) for act in found.row_actions]
         paths += [path for path, _ in tries(house, page)]
     for path in paths:
         for answer in (client.get(path), send(client, path, reason="let me", post="yes")):
@@ -154,7 +154,7 @@ def test_every_page_is_of_the_one_kind():
             "changeform_view",
             "delete_view",
             "history_view",
-            "act_view",
+            "action_view",
             "add_view",
             "lookup_allowed",
         ):

@@ -1,4 +1,4 @@
-"""Who sees which page and which rows: viewers, operators and owners of a space, and administrators."""
+"""Visibility of pages and rows: viewers, operators and owners of a space, and administrators."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_row_of_another_space_is_answered_like_one_that_is_not_there(house, ro
         assert re.sub(r"\s", "", words(foreign)).replace(number, "") == re.sub(r"\s", "", words(absent)).replace(
             "987654321", ""
         ), page
-        for act in pages()[page].acts:
+        for act in pages()[page].row_actions:
             assert client.get(house.address(page, "office", act.name)).status_code == 404, (page, act.name)
 
 

@@ -26,8 +26,8 @@ from accounts.principals import shell
 from fluxcore.writes import booth
 from fluxcore import clock
 from memory.extraction import circuit_breaker, budget
-from memory.extraction.models import Spend
-from memory.health.models import Tally
+from memory.extraction.models import ModelSpend
+from memory.health.models import HourlySum
 from memory.health.event_sums import hour_of
 space, now = Space.objects.get(name="main"), clock.now()
 for name, trust, capabilities in (
@@ -48,9 +48,9 @@ for who, busy in (("research-bot", 40), ("night-reader", 12)):
         for name, value in (("stores", stores), ("stated", stores // 5), ("answered", int(busy * wave * .7)),
                             ("judged", int(busy * wave * .5))):
             if value:
-                Tally.objects.create(space=space, who=f"agent:{who}", hour=hour - back, name=name, value=value)
+                HourlySum.objects.create(space=space, who=f"agent:{who}", hour=hour - back, name=name, value=value)
 booth.write(lambda: circuit_breaker.record_failure("no answer within 30 seconds"))
-Spend.objects.create(space=space, day=now.date(), calls=1730, failed=12, tokens=1_204_377)
+ModelSpend.objects.create(space=space, day=now.date(), calls=1730, failed=12, tokens=1_204_377)
 """
 
 

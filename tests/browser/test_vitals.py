@@ -18,7 +18,7 @@ from memory.health import jobs as health_jobs
 from fluxcore.writes import booth
 from fluxcore import clock
 
-from memory.health.models import SpaceHealth, Reading, Tally, Warning
+from memory.health.models import SpaceHealth, Reading, HourlySum, Warning
 from memory.health.event_sums import hour_of
 from memory.health.signals import SIGNALS_BY_NAME
 booth.write(health_jobs.ask_to_gather)
@@ -57,9 +57,9 @@ Warning.objects.create(space=space, signal="orphan_rate", severity="WARNING", va
                        raised_at=now - timedelta(hours=7), seen_at=now)
 for week, (judged, hits) in enumerate([(120, 96), (90, 66), (100, 71), (40, 24)]):
     for name, value in (("judged", judged), ("hits", hits)):
-        Tally.objects.create(space=space, hour=hour_of(end) - week * 168 - 1, name=name, value=value)
+        HourlySum.objects.create(space=space, hour=hour_of(end) - week * 168 - 1, name=name, value=value)
 for name, value in (("answered", 30), ("judged", 21)):
-    Tally.objects.create(space=space, who="agent:helper", hour=hour_of(end), name=name, value=value)
+    HourlySum.objects.create(space=space, who="agent:helper", hour=hour_of(end), name=name, value=value)
 """
 
 

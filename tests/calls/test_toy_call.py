@@ -19,7 +19,7 @@ from accounts.models import Agent, AuditEntry
 from flux import errors
 from flux.calls import registry as call_registry
 from flux.calls import schema
-from flux.calls.base import Answers, Offer, Read
+from flux.calls.base import Answers, CallAtPlace, Read
 from flux.client import AsyncFluxClient, FluxClient
 from mcp_bridge import calls as mcp_calls
 from mcp_bridge import registry, server
@@ -77,7 +77,7 @@ def test_a_call_at_a_place_over_rest_with_its_checks(token):
     assert Api(token).get("/agents/alice/measure/a?factor=3").json()["bytes"] == 21
     answer = Api(token).get("/agents/alice/measure/a?factor=11")
     assert refused(answer, 422, "invalid") == {"field": "factor", "limit": 10}
-    assert answer.json()["message"] == "factor is a whole number from 1 to 10."
+    assert answer.json()["message"] == "factor must be a whole number from 1 to 10."
     assert refused(Api(token).get("/agents/alice/measure/a?banana=1"), 422, "invalid")["allowed"] == ["factor"]
 
 
@@ -106,7 +106,7 @@ def test_a_query_carries_numbers_and_lists(token):
         ("tags=a&tags=b&tags=c&tags=d", "tags"),
     ):
         assert refused(api.get(f"/notes?{query}"), 422, "invalid")["field"] == field, query
-    assert api.get("/notes?levels=4").json()["message"] == "levels[0] is one of 1, 2, 3."
+    assert api.get("/notes?levels=4").json()["message"] == "levels[0] must be one of 1, 2, 3."
 
 
 def test_a_write_over_rest_happens_once_and_is_written_down(token):
@@ -127,9 +127,9 @@ def test_a_write_over_rest_happens_once_and_is_written_down(token):
     assert api.put("/notes/one", {**NOTE, "expected_version": 1}).headers["ETag"] == '"v2"'
     answer = api.put("/notes/one", {**NOTE, "counts": {"raven": "many"}})
     assert refused(answer, 422, "invalid") == {"field": "counts"}
-    assert answer.json()["message"] == "counts.raven is a whole number."
+    assert answer.json()["message"] == "counts.raven must be a whole number."
     answer = api.put("/notes/one", {**NOTE, "level": 4})
-    assert answer.json()["message"] == "level is one of 1, 2, 3."
+    assert answer.json()["message"] == "level must be one of 1, 2, 3."
     assert api.delete("/notes/one?tags=cats&expected_version=2").json() == {"removed": False}
     assert api.delete("/notes/one?tags=birds&tags=a%2Cb").json() == {"removed": True}
 
@@ -141,9 +141,9 @@ def test_a_path_has_slashes_and_messages_any_fields(token):
     said = [{"role": "user", "content": ["hi", None]}, {}]
     assert api.post("/notes/one/messages", {"messages": said}).json() == {"messages": said}
     for wrong, words in (
-        ([], "messages is a list of 1 to 2."),
-        (["text"], "messages[0] is an object."),
-        ([{"x": 1}, None], "messages[1] is an object."),
+        ([], "messages must be a list of 1 to 2."),
+        (["text"], "messages[0] must be an object."),
+        ([{"x": 1}, None], "messages[1] must be an object."),
     ):
         assert api.post("/notes/one/messages", {"messages": wrong}).json()["message"] == words
 
@@ -163,7 +163,7 @@ def test_what_a_query_cannot_carry_is_refused_at_the_declaration():
         counts: dict[str, int] = Field(description="Too much for a query.")
 
     with pytest.raises(TypeError, match="a query cannot carry counts"):
-        schema.rest_fields(Offer(Lost))
+        schema.rest_fields(CallAtPlace(Lost))
 
 
 def test_in_the_openapi_document():
@@ -201,7 +201,7 @@ def test_as_tools_that_are_listed_and_called(token):
     assert set(tools["memory_measure"].input_schema()["properties"]) == {"key", "factor", "agent", "caller_id"}
     assert run_tool(token, "memory_measure", key="a", factor=2).structured_content == {"key": "a", "bytes": 14}
     wrong = run_tool(token, "memory_measure", key="a", factor=0)
-    assert wrong.is_error and "factor is a whole number from 1 to 10" in wrong.content[0].text
+    assert wrong.is_error and "factor must be a whole number from 1 to 10" in wrong.content[0].text
 
     takes = tools["write_note"].input_schema()
     assert takes["required"] == ["note", "text"]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from django.core.management import load_command_class
+
+from fluxcore.command_names import typed_command
 
 
 @pytest.fixture
@@ -22,7 +25,7 @@ def test_the_seeds_own_session(kv):
     assert (refused.status, refused.json()["error"]["code"]) == (75, "conflict")
     assert refused.json()["error"]["details"]["current_value"] == "new-value"
     assert kv("delete", "helper", "session-token").text.strip() == "Deleted."
-    assert kv("delete", "helper", "session-token").text.strip() == "There was nothing under that key."
+    assert kv("delete", "helper", "session-token").text.strip() == "Key not found."
     kv("write", "helper", "cache.a", "1")
     assert [one["key"] for one in kv("list", "helper", "--pattern", "cache.*", "--json").json()["keys"]] == ["cache.a"]
     assert "counter" in kv("list", "helper", "--values").text
@@ -36,8 +39,8 @@ def test_a_conflict_says_which_version_is_there(kv, capsys):
     assert kv("cas", "helper", "nowhere", "1", "2").status == 75
     said = capsys.readouterr().err.splitlines()
     assert said == [
-        "conflict: It has changed since you looked: version 3 is there now.",
-        "conflict: It has changed since you looked: nothing is there now.",
+        "conflict: It has changed since you read it: it now has version 3.",
+        "conflict: It has changed since you read it: it does not exist.",
     ]
 
 
@@ -62,33 +65,78 @@ def test_purge_takes_the_key_once_more_and_leaves_no_version(run, kv):
             assert run(*words, *wrong).status == 65
         history = [*words[:1], "history", *words[2:], "--json"]
         assert len(run(*history).json()["versions"]) == 2
-        assert run(*words, "--confirm", "pin").text.startswith("Purged.")
+        purged = run(*words, "--confirm", "pin").text.strip()
+        assert purged == f"Purged. Earlier backups still contain it: {typed_command('flux_backup list')}."
         assert run(*history).json()["versions"] == []
-        assert run(*words, "--confirm", "pin").text.strip() == "Nothing was kept under that key."
+        assert run(*words, "--confirm", "pin").text.strip() == "Nothing to purge."
 
 
 def test_boards_locks_and_queues(run, kv):
     assert run("flux_board", "cas", "lock", "null", '"me"').text.strip() == "lock is at version 1"
     assert run("flux_board", "cas", "lock", "null", '"you"').status == 75
     assert run("flux_board", "cas", "lock", '"me"', "null").text.strip() == "Deleted."
-    assert run("flux_board", "make", "ops", "--ephemeral").text.strip() == "Made the board ops."
+    assert run("flux_board", "make", "ops", "--ephemeral").text.strip() == "Created board ops."
+    assert run("flux_board", "make", "ops", "--ephemeral").text.strip() == "Board ops already exists."
     run("flux_board", "write", "a", "1", "--board", "ops")
     assert "ephemeral" in run("flux_board", "boards").text
     token = run("flux_board", "lock", "deploy", "--ttl", "60", "--note", "v7", "--json").json()["token"]
     assert "v7" in run("flux_board", "locks").text
     assert run("flux_board", "lock", "deploy").status == 75
     assert run("flux_board", "renew", "deploy", str(token)).status == 0
-    assert run("flux_board", "unlock", "deploy", str(token)).text.strip() == "Let go."
+    assert run("flux_board", "unlock", "deploy", str(token)).text.strip() == "Lock released."
     run("flux_board", "lock", "deploy")
-    assert run("flux_board", "break", "deploy").text.strip() == "Taken from its holder."
+    assert run("flux_board", "break", "deploy").text.strip() == "Lock broken."
     run("flux_board", "add", "work", '{"n": 1}')
     claimed = run("flux_board", "claim", "work", "--json").json()
     assert claimed["value"] == {"n": 1}
     assert run("flux_board", "queues", "--json").json()["queues"][0]["claimed"] == 1
-    assert run("flux_board", "done", "work", claimed["task"], str(claimed["token"])).text.strip() == "Done."
-    assert run("flux_board", "claim", "work").text.strip() == "Nothing waits."
+    assert run("flux_board", "done", "work", claimed["task"], str(claimed["token"])).text.strip() == "Task finished."
+    assert run("flux_board", "claim", "work").text.strip() == "No tasks waiting."
 
 
 def test_what_is_no_json_is_explained(kv):
     said = kv("write", "helper", "a", "plain words", "--json")
-    assert said.status == 64 and "quotes" in said.json()["error"]["message"]
+    assert said.status == 64 and "Quote texts" in said.json()["error"]["message"]
+
+
+def test_empty_lists_say_so(run, kv):
+    assert kv("list", "helper").text.strip() == "No keys match."
+    for words, text in (
+        ("boards", "No boards yet. `main` is created with its first key."),
+        ("locks", "No locks."),
+        ("queues", "No queues."),
+    ):
+        assert run("flux_board", words).text.strip() == text
+
+
+def test_the_arguments_of_an_action_are_checked(kv):
+    for words, message in (
+        (("read", "helper"), "read takes KEY."),
+        (("list", "helper", "a"), "list takes no arguments."),
+        (("incr", "helper", "n", "1", "2"), "incr takes KEY [BY]."),
+        (("incr", "helper", "n", "1", "--by", "2"), "by is given twice: by position and as --by."),
+        (("touch", "helper", "n", "--by", "2"), "touch takes no --by."),
+        (("cas", "helper", "n", "one", "2"), "expected_version must be a whole number."),
+    ):
+        refused = kv(*words, "--json")
+        assert (refused.status, refused.json()["error"]["message"]) == (65, message)
+
+
+def test_fields_that_may_be_left_out_are_options_too(kv):
+    assert kv("incr", "helper", "n", "--json").json()["value"] == 1
+    assert kv("incr", "helper", "n", "--by", "2", "--json").json()["value"] == 3
+    assert kv("incr", "helper", "n", "--by", "0.5", "--json").json()["value"] == 3.5
+    assert kv("append", "helper", "l", "--value", '"x"', "--json").json()["value"] == ["x"]
+    assert kv("restore", "helper", "n", "--at", "1", "--json").json()["version"] == 4
+    assert kv("read", "helper", "n").text.strip() == "1"
+
+
+def test_help_names_exactly_the_actions_that_take_an_option():
+    parser = load_command_class("memory", "flux_kv").create_parser("manage.py", "flux_kv")
+    help_of = {action.dest: action.help for action in parser._actions}
+    assert help_of["by"] == "incr: Number that incr adds. Default 1."
+    assert help_of["value"] == "append: Value that append adds."
+    assert help_of["patch"].startswith("patch: Object that patch merges:")
+    assert help_of["version"] == "restore: Version that restore writes again. history: Version whose value is read."
+    assert help_of["limit"] == "list: Keys per page. Default 100. history: Page size. Default 100."
+    assert help_of["ttl_secs"].startswith("write, cas, touch, incr, append, patch, restore: Lifetime in seconds.")

@@ -8,7 +8,7 @@ from accounts.models import AuditEntry, Space
 from accounts.principals import shell
 from fluxcore import clock
 from fluxcore.work import worker
-from memory.grains.models import Attunement, Effect, Grain, Vote
+from memory.grains.models import Grain, SpaceRankerWeights, Vote, VoteEffect
 from memory.learning import feedback
 from memory.recall import recall
 
@@ -58,7 +58,7 @@ def test_it_takes_votes_back_by_any_bound(run, voted, bound):
         "undone": 1
     }
     worker.drain()
-    assert not Effect.objects.exists()
+    assert not VoteEffect.objects.exists()
     assert AuditEntry.objects.filter(action="grains.unlearn", reason="a test").exists()
     assert "withdrawn" in run("flux_learning").text
     assert "0 ratings were" in run("flux_learning", "undo", f"--{bound}", value[bound]).text
@@ -93,7 +93,7 @@ def test_another_space_is_left_alone(run, voted):
 
 def test_it_lists_how_far_votes_moved_the_weights(run, voted):
     assert run("flux_learning", "--json").json()["weights"] == []
-    Attunement.objects.create(
+    SpaceRankerWeights.objects.create(
         space=Space.objects.get(name="main"),
         version="of another release",
         weights={"names": 0.1, "hop": -0.4},

@@ -73,7 +73,7 @@ def test_every_door_listens_on_loopback_only(running):
 def test_status_sees_the_doors(running):
     status = json.loads(running.command("flux_status", "--json").stdout)
     assert status["running"] is True
-    assert all(door["answers"] for door in status["doors"].values())
+    assert all(server["answers"] for server in status["servers"].values())
     assert status["database"]["kind"] == "sqlite"
     assert (status["encoder"]["name"], status["encoder"]["problem"]) == ("hashed-256", None)
     assert "running" in running.command("flux_status").stdout

@@ -171,3 +171,31 @@ def test_detached_it_runs_on_until_flux_stop(made):
     assert json.loads(one.command("flux_stop", "--json").stdout) == {"stopped": True, "was_running": True}
     assert _gone([ready["pid"], *ready["pids"].values()], 10) == []
     assert json.loads(one.command("flux_stop", "--json").stdout)["was_running"] is False
+
+
+HANGING = """
+import signal, subprocess, sys, time
+from types import SimpleNamespace
+from fluxsite.run import supervisor
+supervisor.AGAIN_SECONDS = 0.0
+one = supervisor.Supervisor(home=None, rest=None, people=None, mcp=None)
+one.children["rest"] = subprocess.Popen(["sleep", "600"], start_new_session=True)
+signal.signal(signal.SIGTERM, one.request_stop)
+print(one.children["rest"].pid, flush=True)
+while not one.stop_requested:
+    time.sleep(0.01)
+print("requested", flush=True)
+while True:  # as in a call to a database that does not answer
+    time.sleep(0.01)
+"""
+
+
+def test_a_second_signal_ends_everything_also_where_the_first_cannot() -> None:
+    process = subprocess.Popen([sys.executable, "-c", HANGING], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    child = int(process.stdout.readline())
+    process.send_signal(signal.SIGTERM)
+    assert process.stdout.readline() == "requested\n" and process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=60) == 1
+    assert _gone([child], 60) == []

@@ -1,4 +1,4 @@
-"""Probes of the keys about time: clusters, cleaning up, doubts about the clock and retention."""
+"""Probes of the keys about the lifecycle: clusters, clean-up, clock jumps and retention."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def two_votes(world: ProbeWorld) -> object:
 def writers_that_may_wait(world: ProbeWorld) -> object:
     """Whoever finds as many writers before them as there may be is sent away."""
     queue = booth.Booth()
-    with queue.bell:  # while it is held the booth takes nobody out of the line
+    with queue.condition:  # while it is held the booth takes nobody out of the line
         found = [world.outcome(lambda: queue.put(lambda: None)) for _ in range(2)]
         queue.waiting.clear()
     return found
@@ -121,7 +121,7 @@ def value_of_an_expired_key(world: ProbeWorld) -> object:
 
     def sweep() -> None:
         later = expiry_clock.current() + 60
-        expiry.tell(later)
+        expiry.emit_expired(later)
         expiry.destroy(later)
 
     booth.write(sweep)
@@ -138,8 +138,8 @@ def history_and_news_after_two_days(world: ProbeWorld) -> object:
     _statuses(api, ("a", 1), ("a", 2))
     Revision.objects.update(at=clock.now() - timedelta(days=2))
     Event.objects.update(at=clock.now() - timedelta(days=2))
-    booth.write(expiry.cut)
-    booth.write(expiry.forget)
+    booth.write(expiry.prune_history)
+    booth.write(expiry.prune_events)
     item = Item.objects.latest("id")
     news = Event.objects.filter(space=item.namespace.space_id, kind="kv.set")
     return Revision.objects.filter(item=item).count(), news.count()

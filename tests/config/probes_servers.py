@@ -80,7 +80,11 @@ def connections_that_find_a_place(world: ProbeWorld) -> object:
     from fluxsite.run.http_connections import OpenConnections
 
     places = OpenConnections()
-    busy = {"transport": SimpleNamespace(is_closing=lambda: False), "is_idle": lambda: False}
+    busy = {
+        "transport": SimpleNamespace(is_closing=lambda: False),
+        "is_idle": lambda: False,
+        "awaits_body": lambda: False,
+    }
     sources = ["one"] * 9 + [str(number) for number in range(9)]
     return [places.add(_Hashable(source=source, **busy)) for source in sources]
 
@@ -229,18 +233,18 @@ def why_a_local_webhook_is_not_called(world: ProbeWorld) -> object:
         webhook.post_signed(
             here.ALERT_WEBHOOK_URL, b"{}", secret=here.ALERT_WEBHOOK_SECRET, at=0, private=here.ALERT_PRIVATE_ADDRESSES
         )
-    except webhook.Unsendable as error:
+    except webhook.AlertUndeliverable as error:
         return str(error)
     return None
 
 
 @probe("AUDIT_CHECKPOINT_MINUTES", 0, stored=True)
 def checkpoints_of_a_minute(world: ProbeWorld) -> object:
-    """The chore of the minute leaves work for after its commit, or none."""
+    """Number of checkpoints that a sweep makes after its commit."""
     from accounts.audit.checkpoints import schedule as checkpoint_schedule
 
-    world.patch.setattr(checkpoint_schedule, "_looked", None)
+    world.patch.setattr(checkpoint_schedule, "_last_check", None)
     made: list[object] = []
-    world.patch.setattr(checkpoint_schedule, "_make_in_turn", made.append)
+    world.patch.setattr(checkpoint_schedule, "_make_if_due", made.append)
     booth.write(checkpoint_schedule.checkpoint_if_due)
     return len(made)

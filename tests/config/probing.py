@@ -1,4 +1,4 @@
-"""Probes: for each key of config.yaml something that can be looked at and that the key changes."""
+"""Probes: for each key of config.yaml an observable effect."""
 
 from __future__ import annotations
 

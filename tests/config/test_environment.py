@@ -1,4 +1,4 @@
-"""Every environment variable of ours is known to the one list, and changes something."""
+"""Environment variables: each of ours is listed and has an effect."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from fluxcore.command_names import typed_command
 client = FluxClient(token=None) if os.environ.get("FLUX_TOKEN") else None
 print(json.dumps({
     "FLUX_ALLOWED_HOSTS": settings.ALLOWED_HOSTS, "FLUX_BOOTH": settings.BOOTH,
-    "FLUX_CHECKPOINTS": str(settings.CHECKPOINTS), "FLUX_DOOR": settings.DOOR, "FLUX_DURABILITY": settings.DURABILITY,
-    "FLUX_ENCODER": settings.ENCODER, "FLUX_HOME": str(settings.HOME.path.parent), "FLUX_HTTPS": settings.HTTPS,
+    "FLUX_CHECKPOINTS": str(settings.CHECKPOINTS), "FLUX_DOOR": settings.SERVER_ROLE,
+    "FLUX_DURABILITY": settings.DURABILITY, "FLUX_ENCODER": settings.ENCODER,
+    "FLUX_HOME": str(settings.HOME.path.parent),
+    "FLUX_HTTPS": settings.HTTPS,
     "FLUX_LIVE_SOCKETS": settings.LIVE_SOCKETS, "FLUX_LIVE_SOCKETS_EACH": settings.LIVE_SOCKETS_EACH,
     "FLUX_LOG_FILE": "filename" in str(settings.LOGGING), "FLUX_LOG_JSON": str(settings.LOGGING["formatters"]),
     "FLUX_LOG_LEVEL": str(settings.LOGGING["root"]), "FLUX_MAX_BODY_BYTES": settings.MAX_BODY_BYTES,

@@ -1,4 +1,4 @@
-"""Every key of config.yaml changes something, or is on the list of keys that are not used yet."""
+"""Keys of config.yaml: each has an effect, or is on the list of keys that are not used yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The write booth as the doors run it: a thread of its own, stopped from using the database after the test."""
+"""Fixture: the write booth as servers run it, in its own thread, which is stopped after the test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The write booth: one commit for everybody who waits, a savepoint for each, and answers after the commit."""
+"""Write booth: one commit for all waiting writers, a savepoint for each, and answers after the commit."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_a_write_within_a_write_shares_its_fate(any_booth):
 
 
 def test_a_caught_failure_within_a_write_takes_its_notes_back(any_booth):
-    """What the inner write left for audit, events and the bell was never done."""
+    """What the inner write left for audit, events and wakeup was never done."""
     kept, called = [], []
 
     def inner():

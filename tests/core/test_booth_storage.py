@@ -1,4 +1,4 @@
-"""The write booth when storage fails: a full disk, somebody else's lock, a broken connection."""
+"""Write booth when storage fails: a full disk, another process's lock, a broken connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bundles: what is written is read back, whatever was changed since is found, hostile ones harm nothing."""
+"""Bundles: round trips, changes that are detected, hostile bundles that are refused."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def refused(raw, limits=bundle_format.FOREIGN):
     except Invalid as refusal:
         return refusal.message
     assert not report.sound
-    return report.says()
+    return report.problem()
 
 
 def forged(entries, manifest=None, *, end=bundle_format.END, tail=b""):
@@ -77,7 +77,7 @@ def test_what_is_written_is_read_back(tmp_path):
     raw = written(tmp_path, label="mine")
     assert contents(raw) == MEMBERS
     found, report = bundles.verify(io.BytesIO(raw))
-    assert (found["bundle_format"], found["label"], report.says()) == ("test-v1", "mine", "")
+    assert (found["bundle_format"], found["label"], report.problem()) == ("test-v1", "mine", "")
     assert [one["path_in_bundle"] for one in found["artifacts"]] == list(MEMBERS)
     assert found["artifacts"][0] == {
         "path_in_bundle": "a.txt",

@@ -1,4 +1,4 @@
-"""The cases of a test: each on the same rows, and every failure told"""
+"""Test helper for cases: each runs on the same rows, and every failure is reported."""
 
 from __future__ import annotations
 

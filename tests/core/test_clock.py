@@ -1,4 +1,4 @@
-"""Time: UTC at rest, RFC 3339 with an offset in, naive times refused."""
+"""Clock: UTC when stored, RFC 3339 with an offset in requests, naive times refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands are named the way the user came: `flux stop` or `manage.py flux_stop`, with the instance that is meant"""
+"""Command names as the user types them: `flux stop` or `manage.py flux_stop`, with the instance."""
 
 from __future__ import annotations
 

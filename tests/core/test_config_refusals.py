@@ -1,4 +1,4 @@
-"""config.yaml: whatever the instance would ignore or misread is refused, with its line."""
+"""config.yaml: whatever the instance would ignore or misread is refused with its line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""config.yaml while the instance runs: hot keys follow the file, the rest wait for a restart."""
+"""config.yaml of a running instance: hot keys follow the file, the others need a restart."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from fluxcore import config
-from fluxcore.config import following
+from fluxcore.config import live_config
 
 
 class Clock:
@@ -53,8 +53,8 @@ def test_whoever_comes_while_the_file_is_read_gets_the_new_values(clock, file, m
     """A burst after an idle time: the first caller reads the file, and the others must not go on with the old limit."""
     live = config.Live(file, config.load(file))
     assert live().TOP_K == 5
-    monkeypatch.setattr(following, "_live", live)
-    read, others, found = following.read_file, [], []
+    monkeypatch.setattr(live_config, "_live", live)
+    read, others, found = live_config.read_file, [], []
 
     def read_file(path):
         others.append(threading.Thread(target=lambda: found.append(config.current().TOP_K)))
@@ -62,7 +62,7 @@ def test_whoever_comes_while_the_file_is_read_gets_the_new_values(clock, file, m
         others[0].join(0.3)  # nobody is answered before the file is read
         return read(path)
 
-    monkeypatch.setattr(following, "read_file", read_file)
+    monkeypatch.setattr(live_config, "read_file", read_file)
     edit(file, "TOP_K: 9\n")
     clock.now += 5
     assert config.current().TOP_K == 9
@@ -112,7 +112,7 @@ def test_a_file_that_vanishes_keeps_the_values_it_had(clock, file):
     file.unlink()
     clock.now += 2
     assert live().TOP_K == 9
-    assert "gone" in live.problem
+    assert "is missing" in live.problem
 
 
 def test_a_file_that_appears_is_read(clock, file):

@@ -1,4 +1,4 @@
-"""The one error table: every refusal has a stable code, an HTTP status, an exit status and a sentence."""
+"""Table of errors: each has a stable code, an HTTP status, an exit status and a sentence."""
 
 from __future__ import annotations
 

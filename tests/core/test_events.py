@@ -1,4 +1,4 @@
-"""The one event log: appended inside the write, followed in an order everybody shares."""
+"""Event log: appended inside the write, read in an order all followers share."""
 
 from __future__ import annotations
 

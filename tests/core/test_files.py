@@ -1,4 +1,4 @@
-"""Files are whole or absent, whoever is killed when, and readable by their owner alone."""
+"""Atomic files: complete or absent after a kill, and readable only by their owner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one glob dialect: lists, capabilities, read-only rules and partial restores all mean the same by it."""
+"""Glob patterns, as lists and capabilities use them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A retried write counts once: same key, same answer; another body under the key, 409; kept 24 hours."""
+"""Idempotency keys: same key, same answer; same key with another body, 409; kept 24 hours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs: rows written with the change that needs them, claimed by one worker, done once."""
+"""Job queue: rows written with the change that needs them, claimed by one worker, done once."""
 
 from __future__ import annotations
 
@@ -273,7 +273,7 @@ def test_requeueing_into_a_taken_once_key_is_a_conflict():
     first = enqueue(once_key="k")
     booth.write(lambda: jobs.park(first, reason="later"))
     enqueue(once_key="k")
-    with pytest.raises(Conflict, match="already waiting"):
+    with pytest.raises(Conflict, match="already queued"):
         booth.write(lambda: jobs.requeue(first))
 
 

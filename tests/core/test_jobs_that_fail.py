@@ -1,4 +1,4 @@
-"""Jobs that fail: tried again after 2, 10, 30 and 120 seconds, parked after five tries, their log kept."""
+"""Failing jobs: tried again after 2, 10, 30 and 120 seconds, parked after five attempts, their log kept."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_it_backs_off_and_is_parked_after_five_tries(handle):  # noqa: F811
         assert (job().state, job().attempts) == ("parked", 5)
         moved.shift(timedelta(days=30))
         assert worker.run_one() is False
-    assert lines()[-1] == "Parked after 5 tries."
+    assert lines()[-1] == "Parked after 5 attempts."
     assert lines().count("I try") == 5
 
 
@@ -47,7 +47,7 @@ def test_its_error_names_the_place_and_never_the_text(handle, caplog):  # noqa: 
     enqueue()
     worker.run_one()
     assert job().error == "ValueError in fail"
-    assert lines() == ["I try", "Try 1 failed: ValueError in fail"]
+    assert lines() == ["I try", "Attempt 1 failed: ValueError in fail"]
     assert "cat" not in caplog.text + str(Job.objects.values().get()) + str(lines())
 
 
@@ -82,7 +82,7 @@ def test_a_job_that_kills_its_worker_is_parked_and_blocks_nobody(handle):  # noq
         assert ran == ["healthy"]
     row = Job.objects.get(kind="deadly")
     assert (row.state, row.attempts) == ("parked", 5)
-    assert lines() == ["Parked: The worker died five times while running this job."]
+    assert lines() == ["Parked: The worker died while running this job, five times."]
 
 
 def test_a_kind_nobody_handles_fails_like_any_other():

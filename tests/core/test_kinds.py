@@ -1,4 +1,4 @@
-"""Kinds of jobs: declared once, claimed by their own task, and still found under the names of earlier releases."""
+"""Kinds of jobs: declared once, claimed by their own task, found under the names of earlier releases."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_kind_that_nobody_declared_fails_by_name_in_the_sweep(monkeypatch):
     sweep.sweep()
     row = Job.objects.get()
     assert (row.state, row.attempts) == ("queued", 1)
-    assert row.lines.get().text == "Try 1 failed: NotFound in run_one"
+    assert row.lines.get().text == "Attempt 1 failed: NotFound in run_one"
 
 
 def test_a_kind_is_declared_once_and_for_a_queue_there_is(declare):
@@ -98,7 +98,7 @@ def test_a_kind_is_declared_once_and_for_a_queue_there_is(declare):
         kinds.job("test.one", print)
     with pytest.raises(RuntimeError, match=r"test\.one"):
         kinds.job("test.third", print, formerly=["test.one"])
-    with pytest.raises(ValueError, match="no queue"):
+    with pytest.raises(ValueError, match="is not a queue"):
         kinds.job("test.other", print, queue="express")
 
 

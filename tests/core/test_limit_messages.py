@@ -1,4 +1,4 @@
-"""What a caller reads who reached a limit: the same at every door, with value, key and the way without a limit."""
+"""Errors for reached limits: the same in REST, MCP, SDK and shell, with value, key and alternative."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ REFUSALS = {
 def test_message_and_details_name_value_and_key_at_every_door(name):
     error = REFUSALS[name]
     assert str(error.details["limit"]) in error.message and error.details["raised_by"] in error.message
-    told = errors.error_text(error)
-    assert error.message in told and json.loads(told.splitlines()[-1]) == error.details
+    text = errors.error_text(error)
+    assert error.message in text and json.loads(text.splitlines()[-1]) == error.details
     wait = None if error.retry_after is None else str(error.retry_after)
     there = as_client_error(error.status, json.dumps({**error.body(), "request_id": "r"}).encode(), wait)
     assert (there.message, there.details, there.code) == (error.message, error.details, error.code)

@@ -1,4 +1,4 @@
-"""The rule of a limit, without any store: never more than the limit in any 60 seconds, and a true wait."""
+"""Windows of rate limits, without a store: never more than the limit in any 60 seconds, and a right wait."""
 
 from __future__ import annotations
 

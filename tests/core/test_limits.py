@@ -1,4 +1,4 @@
-"""Limits on every back end: the database that runs these tests, and Redis beside it. The same rule everywhere."""
+"""Rate limits in the database that runs these tests, and in Redis."""
 
 from __future__ import annotations
 

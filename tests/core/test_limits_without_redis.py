@@ -1,4 +1,4 @@
-"""Redis killed, hung or flushed: the database counts instead, the limit never opens, Redis is taken back."""
+"""Rate limits when Redis is killed, hangs or is flushed: the database counts instead."""
 
 from __future__ import annotations
 

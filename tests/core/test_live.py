@@ -1,4 +1,4 @@
-"""One look of the live feed at the database: what is new, for whom, and whether they may still see it"""
+"""Live feed: what one read of the database finds, for which sockets, and whether they may still see it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fluxcore import events
 from fluxcore.errors import Busy, Forbidden, Unauthenticated
 from fluxcore.events import Position
 from fluxcore.log import live
-from fluxcore.log.live import Socket, Visitor, look
+from fluxcore.log.live import LiveSubscriber, Socket, look
 from tests.core.test_events import tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -24,12 +24,12 @@ def everything(change):
 
 
 def socket(credential="one", *, space=HERE, position=None, rights=lambda: everything):
-    visitor = Visitor(credential, credential, space, "agent:a", "home", rights)
+    visitor = LiveSubscriber(credential, credential, space, "agent:a", "home", rights)
     return Socket(visitor, position or Position(), 0.0, asyncio.Future(loop=asyncio.new_event_loop()))
 
 
 def looked(*sockets, due=()):
-    places = {one: (one.visitor.space, one.position) for one in sockets}
+    places = {one: (one.subscriber.space, one.position) for one in sockets}
     found = look(list(sockets), places, set(due))
     return found, [found.pages.get(places[one], ([], None)) for one in sockets]
 
@@ -122,8 +122,8 @@ def test_a_long_way_is_gone_in_pages_without_a_gap(monkeypatch):
 def test_a_message_is_a_public_summary_with_the_place_to_go_on_from():
     tell("a", space=HERE, data={"origin": "user_stated"}, packed=b"not for sockets")
     _, [([(change, text)], _)] = looked(socket())
-    said = json.loads(text)
-    assert set(said) == {"kind", "at", "actor", "subject", "data", "position"}
-    assert (said["subject"], said["data"]) == ("a", {"origin": "user_stated"})
-    assert Position.parse(said["position"]) == change.position
+    message = json.loads(text)
+    assert set(message) == {"kind", "at", "actor", "subject", "data", "position"}
+    assert (message["subject"], message["data"]) == ("a", {"origin": "user_stated"})
+    assert Position.parse(message["position"]) == change.position
     assert "not for sockets" not in text

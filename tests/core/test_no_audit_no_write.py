@@ -1,4 +1,4 @@
-"""No audit, no write: when the chain or the log cannot take an entry, nothing is stored and everybody is told."""
+"""Audit and event rows that cannot be written: nothing is stored and every caller gets an error."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def unwritable(transactional_db):
 def test_a_hundred_writes_are_all_refused_and_none_is_visible(any_booth, unwritable):
     unwritable(AuditEntry)
     for number in range(100):
-        with pytest.raises(StorageUnavailable, match="audit of this write could not be kept"):
+        with pytest.raises(StorageUnavailable, match="audit rows of this write could not be written"):
             agents.create_space(shell(), name=f"s{number}", idempotency_key=f"k{number}")
     assert not Space.objects.exists()
     assert not Event.objects.exists()
@@ -132,7 +132,7 @@ def test_an_event_that_cannot_be_kept_stops_the_write_too(any_booth, unwritable)
         Space.objects.create(name="s", created_at=clock.now())
         events.append("test", space=None, actor="shell:test", subject="s")
 
-    with pytest.raises(StorageUnavailable, match="event of this write could not be kept"):
+    with pytest.raises(StorageUnavailable, match="event rows of this write could not be written"):
         booth.write(work)
     assert not Space.objects.exists()
 

@@ -1,4 +1,4 @@
-"""One precondition for all rooms: a digest, a version or a value the caller believes is there."""
+"""Preconditions: a digest, a version or a value the caller expects to be stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Retention: count and age say what goes; tiers, protection and the last good copy stay."""
+"""Retention: copies expire by number and age; tiers, protection and the last verified copy are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes round is asked for once a period, whoever looks and whatever the clock does."""
+"""Recurring jobs: enqueued once a period, with several workers and whatever the clock does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One versioned conditional write: what a caller expects becomes the statement's own condition."""
+"""Versioned conditional writes: expectations are conditions of the statement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waking workers: after the commit, seldom enough, for the kinds that have work, and never holding up a write."""
+"""Wakeup of workers: after the commit, at most ten times a second, without blocking writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many callers at once: real threads that begin together and close their own connections."""
+"""Test helper for concurrent callers: threads that start together and close their own connections."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def static_files_found_once() -> Iterator[None]:
 @pytest.fixture
 def people_client(db: None) -> Iterator[Client]:
     """A browser's view of the people's door, with CSRF checks on."""
-    with override_settings(DOOR="people", MIDDLEWARE=site._PEOPLE_MIDDLEWARE, APPEND_SLASH=True):
+    with override_settings(SERVER_ROLE="people", MIDDLEWARE=site._PEOPLE_MIDDLEWARE, APPEND_SLASH=True):
         # Not announced: Django would forget every address it knows, to put them all together again for each test.
         settings.ROOT_URLCONF = "dashboard.urls"
         yield browser()

@@ -23,13 +23,13 @@ from fluxcore import clock
 from fluxcore.work import worker
 from fluxcore.writes import booth, limits
 from mcp_bridge.clients.programs import CLIENTS
-from memory.extraction.models import AgentSpend, Extraction, ModelServer, Spend
+from memory.extraction.models import AgentSpend, Extraction, ModelServer, ModelSpend
 from memory.grains.models import Grain
 from memory.grains.store import store
 from memory.health import activity
 from memory.health import jobs as health_jobs
 from memory.health.event_sums import hour_of
-from memory.health.models import Tally
+from memory.health.models import HourlySum
 from memory.keyvalue import boards, verbs
 from tests.dashboard.conftest import Person, browser, post
 from tests.event_log import wait_for_log
@@ -60,7 +60,7 @@ def olga(home):
 
 
 def tally(space, who, name, value, *, ago=0):
-    Tally.objects.create(space=space, who=who, hour=hour_of(clock.now().timestamp()) - ago, name=name, value=value)
+    HourlySum.objects.create(space=space, who=who, hour=hour_of(clock.now().timestamp()) - ago, name=name, value=value)
 
 
 def card(page, name) -> str:
@@ -230,7 +230,7 @@ def test_with_it_the_page_shows_state_and_spend(standing_clock, grace, home, con
 
     moment = clock.now()
     booth.write(lambda: circuit_breaker.record_failure("no answer within 30 seconds"))
-    Spend.objects.create(space=home, day=moment.date(), calls=9, failed=2, tokens=12_345)
+    ModelSpend.objects.create(space=home, day=moment.date(), calls=9, failed=2, tokens=12_345)
     store(shell(home), content="a text")
     Extraction.objects.create(space=home, grain=Grain.objects.get(), ceiling=1, asked_at=moment, due_at=moment)
     text = words(grace.get("/agents"))

@@ -179,6 +179,7 @@ def test_an_empty_space_says_what_will_come(people_client, transactional_db):
         ("votes.applied", {"votes": 2}, "learned from feedback on 2 results"),
         ("job.parked", {"job": "a.b", "tries": 5}, "parked a.b after 5 tries: somebody has to look at it"),
         ("grain.archived", {"why": "not_used", "from": "dormant"}, "archived a memory: not used"),
+        ("grain.dormant", {"why": "faded"}, "made a memory dormant: link decayed"),
         ("grain.renamed", {}, "memory renamed"),
         ("grain.renamed", {"reason": "unused", "days": 3, "who": ["a"]}, "memory renamed: reason unused · days 3"),
         ("votes.applied", {}, "feedback applied"),  # without the value its sentence wants

@@ -1,4 +1,4 @@
-"""/traces: who asked what, page by page, and one recall told again from its receipt alone"""
+"""/traces: who asked what, page by page, and one recall shown from its trace alone"""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from fluxcore.work import worker
 from fluxcore.writes import booth
 from memory.health import jobs as health_jobs
 from memory.health.event_sums import hour_of
-from memory.health.models import Reading, SpaceHealth, Tally, Warning
+from memory.health.models import HourlySum, Reading, SpaceHealth, Warning
 from memory.health.signals import SIGNALS_BY_NAME
 from tests.dashboard.conftest import Person, browser
 
@@ -93,7 +93,7 @@ def measured(space: Space, *, hours: int = 2, every: int = 900) -> None:
     )
     hour = hour_of(now)
     for back, name, value in ((1, "judged", 40), (1, "hits", 30), (200, "judged", 10), (200, "hits", 4)):
-        Tally.objects.update_or_create(space=space, hour=hour - back, name=name, defaults={"value": value})
+        HourlySum.objects.update_or_create(space=space, hour=hour - back, name=name, defaults={"value": value})
 
 
 def test_before_the_first_measurement_it_says_when_there_will_be_one(grace):

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from flux.calls import registry, schema
-from flux.calls.base import Call, Offer, Write, answer_of, offers
+from flux.calls.base import Call, CallAtPlace, Write, answer_of, calls_at_places
 from tests.docs.pages import ROOT
 
 _TYPES = {
@@ -23,7 +23,7 @@ _WIDTH = 120
 
 def module(says: str, name: str, calls: Iterable[type[Call]]) -> str:
     """A module with one class that has a method for each call over REST."""
-    made = [offer for offer in offers(calls) if offer.method]
+    made = [offer for offer in calls_at_places(calls) if offer.method]
     methods = [_method(offer) for offer in made]
     answers = {answer_of(offer.call) for offer in made}
     modules = {
@@ -32,7 +32,7 @@ def module(says: str, name: str, calls: Iterable[type[Call]]) -> str:
     }
     body = "\n\n".join(methods)
     used = [word for word in ("Mapping", "Sequence") if f"{word}[" in body]
-    values = [word for word in ("NOT_SAID", "value_of") if word in body]
+    values = [word for word in ("NOT_GIVEN", "value_of") if word in body]
     lines = [
         f'"""{says}\n\nWritten by `make docs` from `flux/calls/`; change the declarations there.\n"""',
         "",
@@ -43,7 +43,7 @@ def module(says: str, name: str, calls: Iterable[type[Call]]) -> str:
         "",
         *(_import(module, modules[module]) for module in sorted(modules)),
         "from flux.core import CallArguments, call",
-        *([f"from flux.rooms.saying import {', '.join(values)}"] if values else []),
+        *([f"from flux.rooms.null_arguments import {', '.join(values)}"] if values else []),
         "",
         "",
         f"class {name}:",
@@ -61,7 +61,7 @@ def _import(module: str, names: list[str]) -> str:
     )
 
 
-def _method(offer: Offer) -> str:
+def _method(offer: CallAtPlace) -> str:
     answer = answer_of(offer.call).__name__
     positional, named = _arguments(offer)
     given = ["self", *positional, *(["*", *named] if named else [])]
@@ -75,7 +75,7 @@ def _method(offer: Offer) -> str:
     )
 
 
-def _arguments(offer: Offer) -> tuple[list[str], list[str]]:
+def _arguments(offer: CallAtPlace) -> tuple[list[str], list[str]]:
     """By position: what stands in the address, what is required, and what the declaration lets stand there."""
     call, shapes = offer.call, schema.properties(offer.call)
     required = schema.required(call)
@@ -87,12 +87,12 @@ def _arguments(offer: Offer) -> tuple[list[str], list[str]]:
         kind = _type(shapes[name]) if name in shapes else "str"
         if name in offer.in_path or name in required:
             return f"{name}: {kind}"
-        return f"{name}: {kind} = NOT_SAID" if kind == "Any" else f"{name}: {kind} | None = None"
+        return f"{name}: {kind} = NOT_GIVEN" if kind == "Any" else f"{name}: {kind} | None = None"
 
     return [typed(name) for name in first], [typed(name) for name in rest]
 
 
-def _taken(offer: Offer) -> list[str]:
+def _taken(offer: CallAtPlace) -> list[str]:
     """Fields beside those of the address, in the order of the declaration."""
     taken = (*schema.rest_fields(offer), *_LAST)
     return [name for name in offer.call.model_fields if name in taken]
@@ -126,7 +126,7 @@ def _docstring(says: str) -> list[str]:
     return [*lines, '        """']
 
 
-def _returned(offer: Offer) -> list[str]:
+def _returned(offer: CallAtPlace) -> list[str]:
     parts = []
     body = [name for name in _taken(offer) if offer.method not in ("GET", "DELETE") or name in _LAST]
     query = [name for name in _taken(offer) if name not in body]
@@ -142,7 +142,7 @@ def _returned(offer: Offer) -> list[str]:
     return ["        return CallArguments(", *(f"            {_wrapped(part)}," for part in parts), "        )"]
 
 
-def _dictionary(offer: Offer, names: list[str]) -> str:
+def _dictionary(offer: CallAtPlace, names: list[str]) -> str:
     shapes, required = schema.properties(offer.call), schema.required(offer.call)
 
     def value(name: str) -> str:

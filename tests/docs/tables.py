@@ -12,7 +12,7 @@ from typing import Any
 import django
 
 from flux.calls import registry
-from flux.calls.base import WITH_SLASHES, Call, offers
+from flux.calls.base import WITH_SLASHES, Call, calls_at_places
 from fluxcore import config, errors
 from tests.docs import sdk_methods
 from tests.docs.pages import ROOT
@@ -128,7 +128,7 @@ def tools_table() -> str:
 def calls_table(calls: Iterable[type[Call]]) -> str:
     """Every declared call with its name at each server."""
     lines = ["| REST | needs | MCP tool | client | shell | what |", "|---|---|---|---|---|---|"]
-    for offer in offers(calls):
+    for offer in calls_at_places(calls):
         path = re.sub(rf"\{{(?!{'|'.join(WITH_SLASHES)}\}})\w+\}}", "{id}", offer.path)
         command = {"memory": "kv"}.get(offer.group, offer.group)
         shell = ", ".join(f"`{command} {line.split()[0]}`" for line in offer.shell)

@@ -261,13 +261,13 @@ def test_a_broken_encoder_is_not_loaded_again_by_every_query(tmp_path):
 
 def test_the_process_uses_what_config_says(in_this_process, settings, monkeypatch, tmp_path):
     settings.FLUX = replace(settings.FLUX, EMBEDDING_MODEL_NAME="hashed")
-    monkeypatch.setattr(config.following, "_live", None)
+    monkeypatch.setattr(config.live_config, "_live", None)
     assert (active_encoder.ready(), active_encoder.encode_query("x")) == (False, None)
     until(active_encoder.ready)
     assert active_encoder.load_encoder().name == active_encoder.state().name == "hashed-256"
     assert active_encoder.encode_query("x").shape == (256,)
     assert active_encoder.encode(["x", "y"]).shape == (2, 256)
-    monkeypatch.setattr(config.following, "_live", None)
+    monkeypatch.setattr(config.live_config, "_live", None)
 
 
 def test_another_choice_can_take_its_place(in_this_process, models):

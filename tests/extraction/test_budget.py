@@ -11,7 +11,7 @@ from fluxcore import clock
 from fluxcore.writes import booth
 from memory.extraction import budget, model_status, prompt
 from memory.extraction import jobs as extraction_jobs
-from memory.extraction.models import AgentSpend, Extraction, Spend
+from memory.extraction.models import AgentSpend, Extraction, ModelSpend
 from memory.grains.models import Grain
 from tests.extraction.ollama import html
 from tests.grains.conftest import Memory
@@ -24,7 +24,7 @@ def texts(desk, count):
 
 
 def spend():
-    return Spend.objects.get()
+    return ModelSpend.objects.get()
 
 
 def test_calls_and_tokens_are_counted_as_the_server_reports_them(desk):
@@ -72,7 +72,7 @@ def test_tomorrow_there_is_money_again(desk, configure):
     texts(desk, 2)
     desk.work()
     assert booth.write(extraction_jobs.ask_for_what_waits) == 0, "nobody is woken for nothing"
-    for model in (Spend, AgentSpend):
+    for model in (ModelSpend, AgentSpend):
         model.objects.update(day=clock.now().date() - timedelta(days=1))
     desk.later()
     assert len(desk.model.calls) == 2
@@ -91,7 +91,7 @@ def test_each_space_has_a_budget_of_its_own(desk):
     texts(desk, 1)
     texts(other, 2)
     desk.work()
-    calls = {one.space.name: one.calls for one in Spend.objects.select_related("space")}
+    calls = {one.space.name: one.calls for one in ModelSpend.objects.select_related("space")}
     assert calls == {"home": 1, "elsewhere": 2}
     assert model_status.overview(find_space("elsewhere").pk)["today"]["calls"] == 2
     assert model_status.overview()["today"]["calls"] == 3

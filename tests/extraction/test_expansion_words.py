@@ -9,7 +9,7 @@ import pytest
 
 from memory.embedding import breaker
 from memory.extraction import expansion_words, mode
-from memory.extraction.models import ModelServer, Spend
+from memory.extraction.models import ModelServer, ModelSpend
 from memory.recall import query_expansion
 from tests.extraction.ollama import envelope, fails, http
 
@@ -49,13 +49,13 @@ def test_they_find_what_the_question_does_not_name(asking):
     asking.model.behave(knows("tabby", "cat"))
     assert asking.memory.texts("How aged is the feline?")[:1] == [NOTE]
     assert "tabbi" in str(asked(asking, "How aged is the feline?"))
-    assert Spend.objects.get().calls == 2
+    assert ModelSpend.objects.get().calls == 2
 
 
 def test_they_are_off_by_default(desk):
     desk.model.behave(knows("tabby"))
     desk.memory.ask("How aged is the feline?")
-    assert (desk.model.calls, Spend.objects.count()) == ([], 0)
+    assert (desk.model.calls, ModelSpend.objects.count()) == ([], 0)
 
 
 def test_without_the_mode_nobody_asks(configure):
@@ -95,7 +95,7 @@ def test_a_third_question_at_once_goes_without(asking):
 def test_a_model_that_fails_costs_only_its_words(asking, mode):
     asking.model.behave(mode)
     assert asking.memory.texts("How old is our tabby?")[:1] == [NOTE]
-    assert (ModelServer.objects.get().failures, Spend.objects.get().failed) == (1, 1)
+    assert (ModelServer.objects.get().failures, ModelSpend.objects.get().failed) == (1, 1)
     asking.memory.ask("How old is our tabby?")
     assert len(asking.model.calls) == 1, "while it is down it is asked once a second at most"
 

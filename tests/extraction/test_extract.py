@@ -10,7 +10,7 @@ from accounts import origins
 from accounts.models import AuditEntry
 from fluxcore import config
 from memory.extraction import derived_grains
-from memory.extraction.models import Derived, Extraction
+from memory.extraction.models import DerivedGrain, Extraction
 from memory.grains import dossier
 from memory.grains.models import Grain
 from tests.extraction.ollama import envelope, http, statements
@@ -34,7 +34,7 @@ def test_the_statements_become_grains_that_rest_on_the_text(desk):
     assert (one.origin, one.authority, one.writer) == ("ai_inferred", 3, f"model:{config.current().LLM_MODEL}")
     assert (one.speaker, one.tags, one.session) == ("Ben", ["family"], "")
     assert (raw.origin, raw.text) == ("user_stated", SAID)
-    span = Derived.objects.get(grain=two)
+    span = DerivedGrain.objects.get(grain=two)
     assert SAID[span.begins : span.ends] == "She works at the harbour office"
     lineage = dossier.load_dossier(desk.memory.principal, one.uuid).shape()["lineage"]["chain"]
     assert [(link["from"], link["relation"], link["to"]) for link in lineage] == [(str(one.uuid), "caused_by", source)]
@@ -110,7 +110,7 @@ def test_two_texts_that_say_the_same_bear_one_statement(desk):
     desk.hand_over("Anna moved to Lisbon. The sun shone.")
     desk.work()
     shared = Grain.objects.get(text="Anna moved to Lisbon.")
-    assert (shared.corroborations, Derived.objects.filter(grain=shared).count()) == (1, 2)
+    assert (shared.corroborations, DerivedGrain.objects.filter(grain=shared).count()) == (1, 2)
 
 
 def test_what_somebody_deleted_is_not_brought_back_by_the_model(desk):

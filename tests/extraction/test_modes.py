@@ -9,11 +9,11 @@ import pytest
 
 from accounts.principals import find_space
 from fluxcore import config
-from fluxcore.work import ending, worker
+from fluxcore.work import shutdown, worker
 from fluxcore.writes import booth
 from memory.extraction import extraction_job, model_status
 from memory.extraction import jobs as extraction_jobs
-from memory.extraction.models import Extraction, ModelServer, Spend
+from memory.extraction.models import Extraction, ModelServer, ModelSpend
 from memory.health import instance_health
 from tests.extraction.ollama import hangs, html
 
@@ -37,7 +37,7 @@ def test_caller_extracts_never_calls_a_model(desk, configure, connections):
     assert (answer["status"], answer["extraction"]) == ("stored", "off")
     assert desk.memory.texts("Lisbon")[0] == "Anna moved to Lisbon. It rained."
     assert connections == [] == desk.model.calls
-    assert [Extraction.objects.count(), Spend.objects.count(), ModelServer.objects.count()] == [0, 0, 0]
+    assert [Extraction.objects.count(), ModelSpend.objects.count(), ModelServer.objects.count()] == [0, 0, 0]
     assert model_status.overview() == {"state": "off", "mode": "caller_extracts"}
     assert model_status.warnings() == []
 
@@ -102,7 +102,7 @@ def test_a_worker_that_is_to_end_lets_a_hanging_call_go(desk, configure, monkeyp
     configure(LLM_TIMEOUT_SECONDS=60.0)
     desk.model.behave(hangs)
     grain = desk.hand_over("Anna moved to Lisbon. It rained.")["grain_id"]
-    monkeypatch.setattr(ending, "_ending", True)
+    monkeypatch.setattr(shutdown, "_shutting_down", True)
     assert worker.run_one()
     row = desk.row(grain)
     assert (row.state, row.tries, row.taken_until, row.problem) == ("waiting", 0, None, "")

@@ -1,4 +1,4 @@
-"""What recall promises: the right grain, within the bounds that were asked for, once, with a receipt."""
+"""What recall promises: the right grain, within the bounds that were asked for, once, with a trace."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ def test_the_same_state_and_question_give_the_same_answer(memory: Memory) -> Non
 
 
 def test_a_recall_reads_four_times_at_most_whatever_changed(memory: Memory) -> None:
-    """With the one that knows the token, five for a request. Four more, behind it, keep all receipts of 50 ms."""
+    """With the one that knows the token, five for a request. Four more, behind it, write all traces of 50 ms."""
     for number in range(40):
         memory.store(f"Anna bought {number} apples on day {number}", session="market")
     memory.ask("apples")

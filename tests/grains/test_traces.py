@@ -1,4 +1,4 @@
-"""Receipts: one for every recall, readable by whoever asked, small, kept for a while."""
+"""Traces: one for every recall, readable by whoever asked, small, kept for a while."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def why(memory: Memory, answer: dict[str, object]) -> dict[str, object]:
     return explain.explain_trace(memory.principal, uuid.UUID(str(answer["trace_id"])))
 
 
-def test_a_receipt_says_who_asked_what_and_which_words_answered(memory: Memory) -> None:
+def test_a_trace_says_who_asked_what_and_which_words_answered(memory: Memory) -> None:
     memory.store("The ferry to Naxos leaves at nine")
     found = why(memory, memory.ask("When does the ferry leave?", k=3, tags=[]))
     assert (found["query"], found["asked_by"], found["k"]) == ("When does the ferry leave?", "agent:alice", 3)
@@ -78,7 +78,7 @@ def test_an_answer_can_carry_its_explanation(memory: Memory) -> None:
     assert "(ferries)" in memory.ask("Ferries?", explain=True)["explanation"]["grains"][0]["says"].lower()
 
 
-def test_a_typical_receipt_has_two_kilobytes_at_most(memory: Memory) -> None:
+def test_a_typical_trace_has_two_kilobytes_at_most(memory: Memory) -> None:
     for number in range(40):
         memory.store(f"Meeting {number} with Maria Lopez about the harbour plan in Lisbon", session=f"s{number % 4}")
     memory.drain()
@@ -86,7 +86,7 @@ def test_a_typical_receipt_has_two_kilobytes_at_most(memory: Memory) -> None:
     assert len(Trace.objects.get().body) <= 2_048
 
 
-def test_a_page_as_a_question_has_a_receipt_of_its_strongest_words(memory: Memory) -> None:
+def test_a_page_as_a_question_has_a_trace_of_its_strongest_words(memory: Memory) -> None:
     """Every word of it with every grain would be megabytes, kept for each recall."""
     page = " ".join(f"harbour{number}" for number in range(300))
     memory.store(page)
@@ -127,14 +127,14 @@ def test_other_agents_do_not_read_it_unless_they_manage_the_grains(memory: Memor
         why(Memory("elsewhere"), answer)
 
 
-def test_a_text_that_is_to_be_deleted_is_not_shown_by_an_old_receipt(memory: Memory) -> None:
+def test_a_text_that_is_to_be_deleted_is_not_shown_by_an_old_trace(memory: Memory) -> None:
     grain = memory.store("The ferry to Naxos leaves at nine")
     answer = memory.ask("ferry")
     Grain.objects.filter(uuid=grain).update(status="pending_deletion")
     assert why(memory, answer)["texts"] == {}
 
 
-def test_old_receipts_go_and_of_very_many_only_the_newest_stay(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_traces_go_and_of_very_many_only_the_newest_stay(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(6):
         memory.ask(f"question {number}")
     ages = {
@@ -182,11 +182,11 @@ def test_a_recall_is_news_and_its_question_is_not(memory: Memory) -> None:
 def test_recalls_kept_together_are_one_event_for_each_space(memory: Memory) -> None:
     asked = [memory.ask(query)["trace_id"] for query in ("one", "two")]
     asked += [Memory(agent="bob").ask("three")["trace_id"], Memory("elsewhere").ask("four")["trace_id"]]
-    receipts = [*traces.load_traces([uuid.UUID(one) for one in asked]).values()]
-    receipts.sort(key=lambda one: asked.index(str(one.id)))
+    records = [*traces.load_traces([uuid.UUID(one) for one in asked]).values()]
+    records.sort(key=lambda one: asked.index(str(one.id)))
     Event.objects.all().delete()
     Trace.objects.all().delete()
-    booth.write(lambda: traces._insert(receipts, [traces._to_row(one) for one in receipts]))
+    booth.write(lambda: traces._insert(records, [traces._to_row(one) for one in records]))
     here, there = news()
     assert [one["trace"] for one in here.data["recalls"]] == asked[:3]
     assert [one["actor"] for one in here.data["recalls"]] == ["agent:alice", "agent:alice", "agent:bob"]
@@ -214,21 +214,21 @@ def test_news_of_recalls_go_with_the_traces_they_lead_to(memory: Memory) -> None
     assert news() == []
 
 
-def test_what_is_said_about_an_answer_finds_its_receipt_kept(memory, settings):
+def test_what_is_said_about_an_answer_finds_its_trace_kept(memory, settings):
     """Or the worker might apply a vote before it can see which way the answer came."""
     memory.store("Mia moved to Lisbon in 2021")
     memory.drain()
     answer = memory.ask("Where did Mia move?")
     kept = Trace.objects.get(uuid=answer["trace_id"])
-    receipt = traces.load_traces([kept.uuid])[kept.uuid]
+    trace = traces.load_traces([kept.uuid])[kept.uuid]
     Trace.objects.all().delete()
     with traces._lock:
-        traces._queue[receipt.id] = receipt
+        traces._queue[trace.id] = trace
     memory.vote(answer["trace_id"], answer["grains"][0]["id"], useful=True)
-    assert Trace.objects.filter(uuid=receipt.id).exists() and not traces._queue
+    assert Trace.objects.filter(uuid=trace.id).exists() and not traces._queue
 
 
-def test_a_receipt_that_is_on_its_way_is_waited_for(memory: Memory, settings: Any) -> None:
+def test_a_trace_that_is_on_its_way_is_waited_for(memory: Memory, settings: Any) -> None:
     """However long the database takes: who was given an answer may speak about it."""
     memory.store("Mia moved to Lisbon in 2021")
     memory.drain()

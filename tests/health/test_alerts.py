@@ -175,15 +175,15 @@ def test_what_is_not_taken_is_tried_again_with_the_same_id_and_parked_where_peop
 
 def test_a_redirect_is_not_followed(ward, receiver, wanted):
     receiver.status, receiver.location = 302, receiver.url
-    with pytest.raises(webhook.Unsendable, match="302"):
+    with pytest.raises(webhook.AlertUndeliverable, match="302"):
         webhook.post_signed(receiver.url, b"{}", secret=SECRET, at=1, private=True)
     assert len(receiver.got) == 1
 
 
 def test_this_machine_and_its_network_are_out_of_bounds_unless_allowed(receiver):
-    with pytest.raises(webhook.Unsendable, match="ALERT_PRIVATE_ADDRESSES"):
+    with pytest.raises(webhook.AlertUndeliverable, match="ALERT_PRIVATE_ADDRESSES"):
         webhook.post_signed(receiver.url, b"{}", secret=SECRET, at=1, private=False)
-    with pytest.raises(webhook.Unsendable, match="ALERT_PRIVATE_ADDRESSES"):
+    with pytest.raises(webhook.AlertUndeliverable, match="ALERT_PRIVATE_ADDRESSES"):
         webhook.post_signed(receiver.url.replace("127.0.0.1", "localhost"), b"{}", secret=SECRET, at=1, private=False)
     assert receiver.got == []
 
@@ -220,7 +220,7 @@ def test_whoever_never_answers_is_left_after_five_seconds(monkeypatch):
     monkeypatch.setattr(webhook, "SECONDS", 0.3)
     silent = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
-    with pytest.raises(webhook.Unsendable, match=r"no answer|TimeoutError"):
+    with pytest.raises(webhook.AlertUndeliverable, match=r"no answer|TimeoutError"):
         webhook.post_signed(url, b"{}", secret=SECRET, at=1, private=True)
     silent.close()
 

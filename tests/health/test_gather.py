@@ -11,16 +11,16 @@ from fluxcore.errors import Conflict
 from fluxcore.work.run import Run
 from fluxcore.writes import booth
 from memory.arena.changes import Changes
-from memory.grains.models import Effect, JudgedQuestion, Vote
+from memory.grains.models import JudgedQuestion, Vote, VoteEffect
 from memory.health import gather
 from memory.health import jobs as health_jobs
 from memory.health.event_sums import ALL_TIME_HOUR
-from memory.health.models import CountedQuestion, Reading, SpaceHealth, Tally
+from memory.health.models import CountedQuestion, HourlySum, Reading, SpaceHealth
 from tests.grains.conftest import Memory
 
 
 def total(name: str, who: str = "") -> float:
-    return sum(Tally.objects.filter(name=name, who=who).exclude(hour=ALL_TIME_HOUR).values_list("value", flat=True))
+    return sum(HourlySum.objects.filter(name=name, who=who).exclude(hour=ALL_TIME_HOUR).values_list("value", flat=True))
 
 
 def test_recalls_are_counted_by_hour_and_by_caller(ward):
@@ -30,12 +30,12 @@ def test_recalls_are_counted_by_hour_and_by_caller(ward):
     ward.pass_time(hours=1)
     ward.recalls(4)
     ward.measure()
-    assert list(Tally.objects.filter(name="recalls", who="").order_by("hour").values_list("value", flat=True)) == [
+    assert list(HourlySum.objects.filter(name="recalls", who="").order_by("hour").values_list("value", flat=True)) == [
         9,
         5,
         4,
     ]
-    assert Tally.objects.get(name="recalls", hour=ALL_TIME_HOUR).value == 9
+    assert HourlySum.objects.get(name="recalls", hour=ALL_TIME_HOUR).value == 9
     assert (total("hops"), total("fallbacks"), total("answered")) == (3 * 2 + 2 + 4, 3, 7)
     assert (total("answered", "agent:alice"), total("answered", "agent:bert")) == (7, 0)
 
@@ -100,7 +100,7 @@ def test_votes_count_a_question_once_and_follow_every_change_of_mind(ward):
     def counted() -> tuple[float, float, float, float]:
         memory.drain()
         ward.measure()
-        sure = sum(Tally.objects.filter(name__endswith=".hits").values_list("value", flat=True))
+        sure = sum(HourlySum.objects.filter(name__endswith=".hits").values_list("value", flat=True))
         return total("judged"), total("hits"), total("judged", memory.principal.actor), sure
 
     memory.vote(answer["trace_id"], shown[0], False)
@@ -128,7 +128,7 @@ def test_a_question_that_was_purged_counts_no_more(ward):
     memory.drain()
     ward.measure()
     (number,) = JudgedQuestion.objects.values_list("id", flat=True)
-    Effect.objects.all().delete()
+    VoteEffect.objects.all().delete()
     Vote.objects.all().delete()
     JudgedQuestion.objects.all().delete()
     packed = Changes(judged=(number,)).pack()
@@ -157,7 +157,7 @@ def test_what_no_window_reaches_is_let_go(ward):
     assert Reading.objects.values("at").distinct().count() == 3
     ward.pass_time(days=40)
     ward.measure()
-    assert total("recalls") == 0 and Tally.objects.get(hour=ALL_TIME_HOUR, name="recalls").value == 1
+    assert total("recalls") == 0 and HourlySum.objects.get(hour=ALL_TIME_HOUR, name="recalls").value == 1
     assert Reading.objects.values("at").distinct().count() == 1
 
 
@@ -168,7 +168,7 @@ def test_ten_times_the_history_costs_no_more_statements_and_no_more_rows(ward):
         ward.settle()  # once that is so it stays so: waiting for others is no part of the cost
         with CaptureQueriesContext(connection) as asked:
             ward.measure()
-        return len(asked.captured_queries), Tally.objects.count()
+        return len(asked.captured_queries), HourlySum.objects.count()
 
     ward.recalls(20)
     ward.measure()

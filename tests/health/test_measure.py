@@ -13,7 +13,7 @@ from memory.grains.models import Grain
 from memory.health import incremental_counts, measure, report
 from memory.health import jobs as health_jobs
 from memory.health.event_sums import ALL_TIME_HOUR, hour_of
-from memory.health.models import Reading, SpaceHealth, Tally, Warning
+from memory.health.models import HourlySum, Reading, SpaceHealth, Warning
 from memory.health.signals import SIGNALS_BY_NAME
 from memory.learning import feedback
 from tests.grains.conftest import Memory
@@ -79,13 +79,13 @@ def test_a_young_space_that_is_used_well_is_healthy_every_day(ward, configure):
 def as_is(ward, counts):
     """Put a space into the condition that these counts tell of."""
     hour = hour_of(clock.now().timestamp()) - 1
-    Tally.objects.all().delete()
+    HourlySum.objects.all().delete()
     sums = next(iter(counts.sums.values()), {})
     rows = [("", hour, name, value) for name, value in sums.items()]
     rows += [("", ALL_TIME_HOUR, "recalls", counts.recalls), ("", ALL_TIME_HOUR, "judged", counts.judged)]
     rows += [(who, hour, name, value) for who, said in counts.callers.items() for name, value in said.items()]
-    Tally.objects.bulk_create(
-        Tally(space=ward.space, who=who, hour=at, name=name, value=value) for who, at, name, value in rows
+    HourlySum.objects.bulk_create(
+        HourlySum(space=ward.space, who=who, hour=at, name=name, value=value) for who, at, name, value in rows
     )
     replay = {"gain": counts.gain, "at": int(clock.now().timestamp())} if counts.gain is not None else {}
     SpaceHealth.objects.update_or_create(

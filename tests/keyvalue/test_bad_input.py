@@ -194,3 +194,41 @@ def test_a_step_makes_nothing_that_could_not_be_read_again(alice, with_rights):
     said = [writer.post("/boards/main/kv/l", {"op": "append", "value": 0}).status_code for _ in range(4)]
     assert 422 in said
     assert alice.get("/boards/main/kv/l").status_code == 200
+
+
+def test_a_refusal_says_what_is_wrong_and_what_to_do(alice, bob):
+    alice.put(f"{MINE}/text", {"value": "a"})
+    alice.post("/locks", {"lock": "deploy"})
+    alice.post("/boards", {"board": "ops"})
+    fence = {"lock": "deploy", "token": 1}
+    watch = "/watch?place=agents/alice&wait=0&since=999999999.1"
+    for answer, message in (
+        (alice.get(f"{MINE}/none"), "Key not found in agents/alice."),
+        (alice.get("/agents/alice/history/none"), "Key not found: it was never written."),
+        (alice.get("/agents/alice/history/text?version=7"), "Version 7 of that key is not in the history."),
+        (alice.post(f"{MINE}/text", {"op": "incr"}), "The current value is not a number. incr changes numbers only."),
+        (
+            alice.put(f"{MINE}/a", {"value": 1, "fence": fence}),
+            "fence works on boards only, where locks are: leave it out.",
+        ),
+        (
+            alice.put(f"{MINE}/a", {"value": 1, "keep_ttl": True, "ttl_secs": 5}),
+            "ttl_secs and keep_ttl exclude each other: give one of them.",
+        ),
+        (
+            bob.post("/locks", {"lock": "deploy"}),
+            "The lock is held by agent:alice. Try again after it expires or is released.",
+        ),
+        (
+            bob.post("/boards", {"board": "ops", "ephemeral": True}),
+            "Board ops already exists and is durable. Use another name, or delete it first.",
+        ),
+        (
+            bob.delete("/boards/ops"),
+            "This board was created by agent:alice. Agents delete only boards they created; people can delete any.",
+        ),
+        (alice.delete("/boards/main"), "Board main cannot be deleted. Delete its keys instead."),
+        (alice.get(watch), "Position is ahead of the log. Watch without `since`."),
+    ):
+        assert answer.status_code >= 400
+        assert answer.json()["message"] == message

@@ -13,7 +13,7 @@ from fluxcore.work import jobs, worker
 from fluxcore.writes import booth
 from memory.keyvalue import expiry_clock
 from memory.keyvalue import jobs as keyvalue_jobs
-from memory.keyvalue.models import Clockwork, Item, Namespace, Revision
+from memory.keyvalue.models import ExpiryClock, Item, Namespace, Revision
 from tests.rest.routes import refused
 
 MINE = "/agents/alice/kv"
@@ -53,7 +53,7 @@ def test_all_processes_share_it_and_a_new_one_does_not_begin_anew(alice, clocks)
     before = expiry_clock.current()
     clocks.passes(5)
     assert expiry_clock.current() == before + 5
-    assert Clockwork.objects.count() == 1
+    assert ExpiryClock.objects.count() == 1
 
 
 def test_after_a_reboot_it_is_not_earlier_than_it_was(alice, clocks, monkeypatch):

@@ -106,7 +106,7 @@ def test_a_tombstone_is_not_forgotten_under_a_writer(alice, configure):
 
     def forget():
         try:
-            expiry.bury(Run(1, uuid.uuid4(), "", None, {}, 1))
+            expiry.forget_deleted_keys(Run(1, uuid.uuid4(), "", None, {}, 1))
         finally:
             connection.close()
 

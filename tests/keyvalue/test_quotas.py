@@ -42,10 +42,10 @@ def test_history_counts_and_what_goes_gives_its_bytes_back(alice, configure, clo
     alice.delete(f"{MINE}/a")
     assert counted() == (1, 1, 5 + 6 + 7 + 1)
     Revision.objects.filter(size__in=(5, 6)).update(at=clock.now() - timedelta(days=40))
-    booth.write(expiry.cut)
+    booth.write(expiry.prune_history)
     assert counted() == (1, 1, 7 + 1)
     clocks.passes(10 + 25 * 3600)
-    booth.write(lambda: (expiry.tell(1e12), expiry.destroy(1e12)))
+    booth.write(lambda: (expiry.emit_expired(1e12), expiry.destroy(1e12)))
     assert counted() == (0, 0, 7)
     booth.write(lambda: history.remove(Revision.objects.all()))
     assert counted() == (0, 0, 0)
@@ -55,7 +55,7 @@ def test_deleted_keys_that_are_forgotten_take_their_history_along(alice, configu
     alice.put(f"{MINE}/a", {"value": 1})
     alice.delete(f"{MINE}/a")
     configure(KV_TOMBSTONES=0)
-    expiry.bury(None)
+    expiry.forget_deleted_keys(None)
     assert counted() == (0, 0, 0)
 
 
@@ -182,7 +182,7 @@ def test_a_lock_lasts_at_most_a_day(alice, path):
     body = {"lock": "l", "ttl_secs": 86_401} | ({"token": 1} if path.endswith("renew") else {})
     answer = alice.post(path, body)
     assert refused(answer, 422, "invalid") == {"field": "ttl_secs", "limit": 86_400}
-    assert answer.json()["message"] == "ttl_secs is more than 0 and at most 86400 seconds."
+    assert answer.json()["message"] == "ttl_secs must be more than 0 and at most 86400 seconds."
     assert alice.post("/locks", {"lock": "l", "ttl_secs": 86_400}).status_code == 200
     assert alice.put("/boards/main/kv/long", {"value": 1, "ttl_secs": 86_401}).status_code == 200
 

@@ -81,7 +81,7 @@ def test_a_stream_says_the_same_and_ends_with_its_right(alice, make_token, here)
     who = lambda: tokens.authenticate(token)  # noqa: E731
     alice.put(f"{MAIN}/a", {"value": 1})
     wait_for_log()
-    told = iter(watch.Stream(who, watch.watch("boards/main", None), here, lasts=60))
+    told = iter(watch.Stream(who, watch.watch("boards/main", None), here, seconds=60))
     assert next(told)["kind"] == "watch.open"
     assert next(told)["key"] == "a"
     tokens.revoke(shell(), prefix=token[:13])
@@ -105,7 +105,7 @@ def test_the_stream_in_its_own_format(alice, here):
     assert kind == "event: kv.set" and json.loads(data.removeprefix("data: "))["key"] == "ä"
     again = alice.get("/watch?place=boards/main&wait=0", headers={"Last-Event-ID": position.removeprefix("id: ")})
     assert again.json()["changes"] == []
-    assert watch._taken == []
+    assert watch._open_watches == []
 
 
 def test_an_agent_has_two_watches_a_space_four_and_a_process_eight(alice, bob, with_rights):
@@ -130,7 +130,7 @@ def test_an_agent_has_two_watches_a_space_four_and_a_process_eight(alice, bob, w
     assert open_ones[-1].status_code == 200
     for one in open_ones:
         leave(one)
-    assert watch._taken == []
+    assert watch._open_watches == []
 
 
 def test_a_board_that_was_emptied_is_told(alice):

@@ -1,4 +1,4 @@
-"""An instance as flux_init leaves it, and a client at its standard output: one of each for a module."""
+"""Fixtures of the MCP tests: an initialised instance and a client of its `flux_mcp` process, one for each module."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def home(blank: Instance, tmp_path_factory: pytest.TempPathFactory) -> Instance:
 
 @pytest.fixture(scope="session")
 def server(blank: Instance, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
-    """A whole instance that runs, for everything that speaks over HTTP."""
+    """A running instance for tests over HTTP."""
     one = Instance(tmp_path_factory.mktemp("mcp-server"), "served")
     shutil.copytree(blank.folder, one.folder)
     one.start()

@@ -1,4 +1,4 @@
-"""The SDK's own MCP client, driven from ordinary tests: it lives in a loop of its own thread."""
+"""Synchronous wrapper of the SDK's MCP client, whose event loop runs in a thread."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Driver:
         return asyncio.run_coroutine_threadsafe(work(self.client), self._loop).result(SECONDS)  # type: ignore[arg-type]
 
     def tools(self) -> dict[str, Any]:
-        """Asked anew, whatever the client remembers."""
+        """List the tools again, without the client's cache."""
         listed = self.ask(lambda client: client.session.list_tools())
         return {tool.name: tool for tool in listed.tools}
 
@@ -83,7 +83,7 @@ def code_of(result: Any) -> str:
 
 
 def over_http(instance: Instance, token: str | None = None, mode: str = "auto") -> Driver:
-    """A client of the MCP door of a running instance."""
+    """A client of the MCP server of a running instance."""
     headers = {"Authorization": f"Bearer {token or instance.token}"}
     address = f"{instance.state['urls']['mcp']}/mcp"
     return Driver(lambda: streamable_http_client(address, http_client=create_mcp_http_client(headers)), mode)

@@ -65,17 +65,21 @@ def _allowed(schema: Mapping[str, Any], value: Any, name: str) -> bool:
 @pytest.mark.parametrize(
     ("tool", "given", "says"),
     [
-        ("board_watch", {"since": {}}, "since is a text."),
-        ("board_watch", {"since": []}, "since is a text."),
-        ("flux_retrieve", {"query": "a", "k": 0}, "k is a whole number from 1 to 100."),
-        ("flux_retrieve", {"query": "a", "min_score": 2}, "min_score is a number from 0 to 1."),
-        ("flux_retrieve", {"query": "a", "tags": [1]}, "tags[0] is a text."),
+        ("board_watch", {"since": {}}, "since must be a text."),
+        ("board_watch", {"since": []}, "since must be a text."),
+        ("flux_retrieve", {"query": "a", "k": 0}, "k must be a whole number from 1 to 100."),
+        ("flux_retrieve", {"query": "a", "min_score": 2}, "min_score must be a number from 0 to 1."),
+        ("flux_retrieve", {"query": "a", "tags": [1]}, "tags[0] must be a text."),
         ("memory_set", {"key": "a", "fence": {"lock": "x"}}, "fence needs the field 'token'."),
         ("memory_set", {"key": "a", "fence": {"lock": "x", "token": 1, "b": 2}}, "It takes: lock, token."),
-        ("memory_set", {"key": "a", "fence": {"lock": "x", "token": 0}}, "fence.token is a whole number of at least 1"),
-        ("memory_change", {"key": "a", "op": "drop"}, "op is one of incr, append, patch, touch, restore."),
-        ("memory_batch", {"operations": ["a"]}, "operations[0] is an object."),
-        ("flux_store", {"content": "a", "reason": "x" * 501}, "reason has at most 500 characters."),
+        (
+            "memory_set",
+            {"key": "a", "fence": {"lock": "x", "token": 0}},
+            "fence.token must be a whole number of at least 1",
+        ),
+        ("memory_change", {"key": "a", "op": "drop"}, "op must be one of incr, append, patch, touch, restore."),
+        ("memory_batch", {"operations": ["a"]}, "operations[0] must be an object."),
+        ("flux_store", {"content": "a", "reason": "x" * 501}, "reason must have at most 500 characters."),
     ],
 )
 def test_what_is_wrong_is_named_with_what_is_allowed(tool: str, given: dict[str, Any], says: str) -> None:

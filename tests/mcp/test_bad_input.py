@@ -1,4 +1,4 @@
-"""Whatever is wrong, a model reads a code and a next step, and the process lives on."""
+"""Bad input over MCP: the model gets a code and a next step, and the process keeps running."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ NOBODY = "00000000-0000-0000-0000-000000000000"
         ("flux_store", {"content": "x", "caller_id": "y" * 129}, "invalid", "caller_id"),
         ("flux_retrieve", {}, "invalid", "'query'"),
         ("flux_retrieve", {"query": ["a"]}, "invalid", "query"),
-        ("flux_retrieve", {"query": "a", "k": 0}, "invalid", "k is"),
-        ("flux_retrieve", {"query": "a", "k": True}, "invalid", "k is"),
+        ("flux_retrieve", {"query": "a", "k": 0}, "invalid", "k must be"),
+        ("flux_retrieve", {"query": "a", "k": True}, "invalid", "k must be"),
         ("flux_retrieve", {"query": "a", "max_tokens": 1}, "invalid", "max_tokens"),
         ("flux_retrieve", {"query": "a", "max_tokens": "many"}, "invalid", "max_tokens"),
         ("flux_retrieve", {"query": "a", "explain": "yes"}, "invalid", "explain"),
@@ -111,7 +111,7 @@ def test_an_agent_nobody_made(home: Instance) -> None:
 
 @pytest.fixture
 def own(blank: Instance, instance: Any) -> Iterator[tuple[Driver, Instance]]:
-    """An instance whose database may come to harm."""
+    """An instance whose database a test may damage."""
     one = instance("harmed")
     shutil.copytree(blank.folder, one.folder)
     driver = over_stdio(one)

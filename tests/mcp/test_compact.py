@@ -1,4 +1,4 @@
-"""Answers are short: what says nothing is left out, and texts fit into the tokens that were asked for"""
+"""Short answers: fields with default values are left out, and texts fit into max_tokens"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exact memory at the MCP doors: every tool of its groups through the SDK's own client, and the rights of REST."""
+"""Exact memory over MCP: every tool of its groups through the SDK's client, and the same capabilities as over REST."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MCP at the door of a running server: the SDK's own client, both revisions, and what HTTP says to the others."""
+"""MCP over HTTP: the SDK's client with both protocol revisions, and HTTP errors for other requests."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_every_usual_tool(client: Driver) -> None:
 
 
 def post(server: Instance, method: str = "tools/list", params: dict[str, Any] | None = None, **headers: str) -> Answer:
-    """A message of the newer revision, with whatever headers."""
+    """A message of the newer revision, with any headers."""
     params = {**(params or {}), "_meta": META}
     message = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
     given = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": NEW, "Mcp-Method": method}

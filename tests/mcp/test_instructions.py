@@ -1,4 +1,4 @@
-"""What an agent is told fits what its token may do: no provenance is named that would be refused"""
+"""Instructions fit the token's maximum provenance: none is advised that would be refused"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A client of another make: the TypeScript SDK from npm lists the tools and calls them, both revisions, both doors."""
+"""The TypeScript SDK from npm as a client: lists and calls tools, both revisions, over HTTP and standard input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`flux_mcp` as a process: what it prints, what it loads, what it does while alone, and when it ends."""
+"""`flux_mcp` as a process: its output, its imports, its jobs without a server, and its end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.instances import ROOT, Instance
 
 
 class Raw:
-    """The process itself, spoken to line by line."""
+    """The process, with messages written line by line."""
 
     def __init__(self, instance: Instance, *words: str, parent: list[str] | None = None, **environment: str) -> None:
         self.process = subprocess.Popen(
@@ -162,10 +162,13 @@ def test_it_ends_with_its_parent_though_the_pipe_stays_open(home: Instance, modu
 FIRST_WRITE = """
 import asyncio, json, os, sys
 from fluxsite import asgi
-from mcp_bridge import http
 
 async def main():
-    await http.open_sessions()
+    # As the server has it: the port opens when start-up is complete.
+    asked, answered = asyncio.Queue(), asyncio.Queue()
+    lifespan = asyncio.create_task(asgi.application({"type": "lifespan"}, asked.get, answered.put))
+    await asked.put({"type": "lifespan.startup"})
+    assert (await answered.get())["type"] == "lifespan.startup.complete"
     there = set(sys.modules)
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": "flux_store", "arguments": {"content": "the first text", "provenance": "ai_stated"},
@@ -183,8 +186,10 @@ async def main():
         said.append(message)
     await asgi.application(scope, receive, send)
     answer = b"".join(message.get("body", b"") for message in said).decode()
-    await http.close_sessions()
-    print(json.dumps({"answer": answer, "loaded": sorted(set(sys.modules) - there)}))
+    loaded = sorted(set(sys.modules) - there)
+    await asked.put({"type": "lifespan.shutdown"})
+    await lifespan
+    print(json.dumps({"answer": answer, "loaded": loaded}))
 
 asyncio.run(main())
 """
@@ -199,5 +204,5 @@ def test_a_server_that_listens_has_loaded_all_that_a_first_write_needs(home: Ins
     )
     found = json.loads(done.stdout.splitlines()[-1])
     assert "grain_id" in found["answer"], found
-    ours = ("accounts", "fluxcore", "fluxsite", "mcp", "mcp_bridge", "memory", "rest_framework")
-    assert [name for name in found["loaded"] if name.partition(".")[0] in ours] == []
+    ours = ("accounts", "celery", "flux", "fluxcore", "fluxsite", "kombu", "mcp", "mcp_bridge", "memory", "pydantic")
+    assert [name for name in found["loaded"] if name.partition(".")[0] in (*ours, "rest_framework")] == []

@@ -1,4 +1,4 @@
-"""FLUX_URL and FLUX_TOKEN make `flux_mcp` a thin client of a running server, without Django."""
+"""With FLUX_URL and FLUX_TOKEN `flux_mcp` is a proxy of a running server, without Django."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_the_address_of_the_rest_client_will_do() -> None:
 
 
 class _Door(BaseHTTPRequestHandler):
-    """Answers as it is told to, and counts what it was sent."""
+    """A server with given answers, which counts the requests."""
 
     protocol_version = "HTTP/1.1"
     seen: list[bytes] = []
@@ -132,8 +132,8 @@ def door() -> Iterator[proxy.RemoteServer]:
 
 
 def hung_up(door: proxy.RemoteServer) -> None:
-    """Wait until the end of the connection has arrived here."""
-    assert select.select([door._here.line.sock], [], [], 30)[0]
+    """Wait until this side has received the end of the connection."""
+    assert select.select([door._local.connection.sock], [], [], 30)[0]
 
 
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "flux_store", "arguments": {}}}

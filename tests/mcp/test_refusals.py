@@ -1,4 +1,4 @@
-"""A refusal over MCP is as exact as REST's: what was asked for, how long to wait, and a code in every case."""
+"""Refusals over MCP are as precise as REST's: the missing capability, the time to wait, and always a code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is shown which tools: the usual ones for all, groups by switch, and never what a caller may not do"""
+"""Which tools are shown to whom: the default group, switched groups, and only with the needed capabilities"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""With the instance's server running, `flux_mcp` hands its calls over, and goes on by itself when the server goes."""
+"""While the instance's server runs, `flux_mcp` relays calls to it; when the server stops, it serves by itself."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_server_killed_between_two_calls(own: Callable[[], Instance]) -> None:
 
 @contextmanager
 def between(one: Instance, handle: Callable[[socket.socket], None]) -> Iterator[None]:
-    """Somebody else at the address of the server's socket."""
+    """Another program listening on the server's socket path."""
     folder = one.folder / "run"
     folder.mkdir(exist_ok=True, mode=0o700)
     with socket.socket(socket.AF_UNIX) as listener, relay.socket_address(folder) as path:
@@ -154,7 +154,7 @@ def between(one: Instance, handle: Callable[[socket.socket], None]) -> Iterator[
 
 @pytest.mark.parametrize("passed_on", [True, False])
 def test_a_write_without_an_answer_is_made_once(server: Instance, passed_on: bool) -> None:
-    """The server took it and died before it answered, or it died before it took it."""
+    """The server stopped before it answered, with or without having read the call."""
     real = server.folder / "run" / relay.SOCKET
     aside = real.with_name("real.sock")
     real.rename(aside)

@@ -1,4 +1,4 @@
-"""MCP over HTTP: an agent whose share of the threads is taken is told to wait, and its calls are given back"""
+"""MCP over HTTP: an agent that uses its whole share of the threads is refused with busy, until a call ends"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An agent's client starts `manage.py flux_mcp` and works with its memory: the SDK's own client, both revisions."""
+"""MCP over standard input with `manage.py flux_mcp`: the SDK's client, both protocol revisions."""
 
 from __future__ import annotations
 

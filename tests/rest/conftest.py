@@ -1,4 +1,4 @@
-"""A client's tools for the REST door: another configuration, and one whole running instance for the raw wire."""
+"""Fixtures of the REST tests: clients, changed configuration, and a running instance for tests over raw sockets."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ print("made" + json.dumps(made))
 
 
 class RestInstance(Instance):
-    """A running instance spoken to byte by byte."""
+    """A running instance, with requests sent as raw bytes."""
 
     def make_agents(self, *wanted: tuple[str, str, list[str]]) -> dict[str, str]:
         """Agents as (space, name, capabilities); their tokens by `space/name`."""
@@ -38,7 +38,7 @@ class RestInstance(Instance):
         return dict(json.loads(said.partition("made")[2]))
 
     def send(self, data: bytes, *, hang_up: bool = False, seconds: float = 15) -> bytes:
-        """Everything the server says to these bytes until it closes the connection."""
+        """Everything the server sends in answer to these bytes, until it closes the connection."""
         with socket.create_connection(("127.0.0.1", self.state["ports"]["rest"]), timeout=seconds) as line:
             try:
                 line.sendall(data)
@@ -55,13 +55,13 @@ class RestInstance(Instance):
             return said
 
     def logged(self) -> str:
-        """All that the instance wrote down for its operator."""
+        """The instance's log files."""
         return (self.folder / "flux.log").read_text(errors="replace") + self.output.read_text(errors="replace")
 
 
 @pytest.fixture(scope="session")
 def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestInstance]:
-    """One instance for all tests of the wire. Their limit is out of the way, their agents are their own."""
+    """One instance for all tests over raw sockets, without rate limits and with its own agents."""
     environment = {}
     if "FLUX_TESTS_POSTGRES" in os.environ:  # the pass on PostgreSQL speaks to a door on PostgreSQL
         environment["DATABASE_URL"] = database_with_tables(os.environ["FLUX_TESTS_POSTGRES"])

@@ -1,4 +1,4 @@
-"""Every call of the REST door with an example of its use; a new call without an entry fails the tests."""
+"""Table of all REST calls with an example of each; a new call without an entry fails the tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from accounts.capabilities import SCOPED, parsed
 from accounts.models import Agent, Space
 from accounts.principals import shell
 from flux.calls import registry
-from flux.calls.base import Call, Offer, offers
+from flux.calls.base import Call, CallAtPlace, calls_at_places
 from fluxcore import clock
 from memory.api.calls import route
 from memory.grains.models import Cluster, Grain, JudgedQuestion, Trace, Vote
@@ -80,7 +80,7 @@ class Route:
 
 
 def trace_of(grain: str) -> str:
-    """The receipt of a recall that the agent alice made in the grain's space; any id where there is no grain."""
+    """Id of the trace of a recall by agent alice in the grain's space; any id without a grain."""
     found = Grain.objects.filter(uuid=grain).first() if len(grain) == 36 else None
     if found is None:
         return str(uuid.uuid4())
@@ -114,13 +114,13 @@ KEY = "kept/by the table"
 
 
 def no_lock() -> dict[str, Any]:
-    """The name of one that nobody holds."""
+    """Name of a lock that nobody holds."""
     Lock.objects.all().delete()
     return {"lock": KEY}
 
 
 def a_lock() -> dict[str, Any]:
-    """One that alice holds."""
+    """Name of a lock that alice holds."""
     agent = Agent.objects.filter(name="alice").select_related("space").first()
     if agent is None:
         return {"lock": KEY, "token": 1}
@@ -130,7 +130,7 @@ def a_lock() -> dict[str, Any]:
 
 
 def a_board() -> str:
-    """One that alice has made."""
+    """Name of a board that alice has created."""
     agent = Agent.objects.filter(name="alice").select_related("space").first()
     if agent is not None:
         given = {"created_by": "agent:alice", "created_at": clock.now()}
@@ -139,7 +139,7 @@ def a_board() -> str:
 
 
 def a_task() -> dict[str, Any]:
-    """One that alice has claimed."""
+    """Id of a task that alice has claimed."""
     agent = Agent.objects.filter(name="alice").select_related("space").first()
     if agent is None:
         return {"queue": KEY, "task": str(uuid.uuid4()), "token": 1}
@@ -178,7 +178,7 @@ def a_vote(grain: str = "") -> dict[str, Any]:
 
 
 def voted_on(grain: str) -> str:
-    """A trace whose asker, alice, has judged the grain."""
+    """Id of a trace of alice with a vote of hers on the grain."""
     trace, found = trace_of(grain), Grain.objects.filter(uuid=grain).first() if len(grain) == 36 else None
     if found is not None:
         judged = JudgedQuestion.objects.create(
@@ -204,7 +204,7 @@ _MADE: dict[str, Any] = {
 def declared(calls: Iterable[type[Call]]) -> list[Route]:
     """The rows of declared calls: address, capability and what a refusal names follow from the declaration."""
     found = []
-    for offer in offers(calls):
+    for offer in calls_at_places(calls):
         if offer.method:
             *besides, needs = offer.needs or (None,)
             found.append(
@@ -222,7 +222,7 @@ def declared(calls: Iterable[type[Call]]) -> list[Route]:
     return found
 
 
-def _body(offer: Offer) -> Any:
+def _body(offer: CallAtPlace) -> Any:
     if offer.method in ("GET", "DELETE"):
         return None
     if offer.sdk in _MADE:
@@ -231,14 +231,14 @@ def _body(offer: Offer) -> Any:
     return {**({"queue": KEY} if "queue" in offer.fields else {}), **given}
 
 
-def _query(offer: Offer) -> str:
+def _query(offer: CallAtPlace) -> str:
     if offer.method not in ("GET", "DELETE"):
         return ""
     given = {name: value for name, value in offer.call.example.items() if name not in offer.in_path}
     return f"?{urlencode(given, doseq=True)}" if given else ""
 
 
-def _target(offer: Offer) -> str:
+def _target(offer: CallAtPlace) -> str:
     """`@BOARD:NAME` as far as the call says which board and which name."""
     board = offer.call.example.get("board", "disposable" if offer.path == "boards/{board}" else "main")
     at = f"@{board}" if "board" in offer.fields else ""
@@ -296,7 +296,7 @@ ROUTES: dict[str, Route] = {
 
 
 def plain(answer: Any) -> tuple[int, dict[str, str], Any]:
-    """An answer without what differs from request to request."""
+    """An answer without the fields that differ from request to request."""
     headers = {name.lower(): value for name, value in answer.headers.items()}
     headers.pop("x-request-id", None)
     if headers["content-type"] != "application/json":
@@ -310,7 +310,7 @@ def plain(answer: Any) -> tuple[int, dict[str, str], Any]:
 
 
 def refused(answer: Any, status: int, code: str) -> dict[str, Any]:
-    """The one error shape; its details."""
+    """Check the shape of an error and return its details."""
     assert answer.status_code == status, (answer.status_code, answer.content[:500])
     assert answer.headers["Content-Type"] == "application/json"
     body = answer.json()

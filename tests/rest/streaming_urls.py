@@ -8,7 +8,7 @@ from django.urls import include, path
 
 from accounts.authorise import authorise
 from accounts.principals import Principal
-from fluxcore import blobs, spooled
+from fluxcore import blobs, body_file
 from fluxsite import rsgi
 from memory.api import urls
 
@@ -66,7 +66,7 @@ class MadeFile(RestView):
 
     def get(self, request: Request, text: str) -> HttpResponseBase:
         principal(request)
-        made = spooled.spool([text.encode()], file_answers.folder())
+        made = body_file.spool([text.encode()], file_answers.folder())
         return streaming.made_file_answer(made.path, content_type="text/plain", name="made ü.txt")
 
 

@@ -1,4 +1,4 @@
-"""The capability matrix: every operation, granted, scoped and missing, held in every way there is to hold it."""
+"""The capability matrix: every operation with its capability granted, scoped and missing, however it is granted."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from tests.rest.routes import refused
 
 @pytest.fixture
 def clusters(api):
-    """Seven of grains, the largest with five members, and one of entries."""
+    """Seven clusters of grains, the largest with five members, and one cluster of entries."""
     space, moment = Space.objects.get(name="home"), clock.now()
     made = [
         Cluster.objects.create(

@@ -1,4 +1,4 @@
-"""POST /extract: what /store takes, stored at once, whatever becomes of it"""
+"""POST /extract: takes the fields of /store and stores the text at once"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The frame around all calls: addresses, aliases, methods, request ids, the one error shape."""
+"""What all REST calls share: addresses, aliases, methods, request ids, the shape of errors."""
 
 from __future__ import annotations
 

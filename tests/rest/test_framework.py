@@ -1,4 +1,4 @@
-"""The REST door loads nothing of the framework that nobody uses: on SQLite there is no driver of another database."""
+"""The REST server imports no unused optional packages of REST framework, such as PostgreSQL's driver on SQLite."""
 
 from __future__ import annotations
 

@@ -53,18 +53,21 @@ def test_the_blackboard_swaps_by_value(send: Callable[..., Any]) -> None:
     [
         ({}, "Send one envelope: MemoryRead"),
         ({"MemoryRead": {"agent_id": "alice", "key": "a"}, "MemoryList": {"agent_id": "alice"}}, "Send one envelope"),
-        ({"MemoryRead": 5}, "MemoryRead is an object with agent_id, key."),
+        ({"MemoryRead": 5}, "MemoryRead must be an object with agent_id, key."),
         ({"MemoryRead": {"agent_id": "alice"}}, "MemoryRead needs the field 'key'."),
         ({"MemoryRead": {"key": "a"}}, "MemoryRead needs the field 'agent_id'."),
         ({"MemoryRead": {"agent_id": "alice", "key": "a", "x": 1}}, "It takes: agent_id, key."),
         ({"MemoryRead": {"agent_id": 5, "key": "a"}}, "name of an agent"),
-        ({"MemoryRead": {"agent_id": "alice", "key": 5}}, "A key is a text"),
+        ({"MemoryRead": {"agent_id": "alice", "key": 5}}, "key must be a text"),
         ({"MemoryWriteCas": {"agent_id": "alice", "key": "a", "value": 1}}, "needs the field 'expected_version'"),
         (
             {"MemoryWriteCas": {"agent_id": "alice", "key": "a", "value": 1, "expected_version": None}},
             "needs the field 'expected_version'",
         ),
-        ({"BlackboardRead": {"agent_id": "bob", "key": "a"}}, "agent_id is the caller itself, 'alice', or left out."),
+        (
+            {"BlackboardRead": {"agent_id": "bob", "key": "a"}},
+            "agent_id must be 'alice', the caller itself, or be left out.",
+        ),
         ({"MemoryPurge": {}}, "Unknown field 'MemoryPurge'"),
     ],
 )

@@ -14,7 +14,7 @@ CAPABILITIES = ["grains.read", "grains.write", "health.read", "metrics.read"]
 
 
 def speak(door: RestInstance, token: str, mark: str, other: str) -> list[int]:
-    """Say the mark in every way a caller can, through every route, well and badly."""
+    """Send the mark in every field of every route, in valid and invalid requests."""
     ask = [
         ("POST", "/store", {"content": f"{mark} one"}, {}),
         ("POST", "/store", {"content": f"{mark} one"}, {"Idempotency-Key": f"{mark}-key"}),

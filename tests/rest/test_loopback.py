@@ -11,6 +11,7 @@ from django.test import Client, override_settings
 from memory.api import loopback
 from memory.grains.models import Grain
 from tests.conftest import Api
+from tests.rest.routes import ROUTES
 
 
 @pytest.fixture
@@ -54,6 +55,28 @@ def test_a_token_is_still_who_it_is(opened: Api, make_token: Callable[..., str])
     assert Api(make_token("alice")).get("/me").json()["agent"] == "alice"
     wrong = opened.get("/me", headers={"Authorization": "Bearer flux_wrong"})
     assert wrong.status_code == 401
+
+
+def test_the_agent_does_no_more_than_a_sandboxed_one_that_stores(
+    make_token: Callable[..., str], configure: Callable[..., None]
+) -> None:
+    capabilities = ("grains.read", "grains.write", "memory.write", "bb.write", "artifacts.write")
+    token = make_token("guest", capabilities=capabilities, trust="trusted")
+    configure(REST_OPEN_TO_LOOPBACK="home/guest")
+    assert Api(token).put("/boards/main/kv/a", {"value": 1}).status_code == 200
+    refused = Api(None).put("/boards/main/kv/a", {"value": 1})
+    assert (refused.status_code, refused.json()["details"]["missing"]) == (403, "bb.write@main:a")
+    assert Api(None).put("/agents/guest/kv/a", {"value": 1}).status_code == 200
+    assert Api(None).post("/store", {"content": "Said."}).status_code == 200
+
+
+def test_no_call_fails_for_want_of_a_token(make_token: Callable[..., str], configure: Callable[..., None]) -> None:
+    held = ("grains.read", "grains.write", "grains.feedback", "memory.read", "memory.write", "bb.read", "health.read")
+    make_token("alice", capabilities=held, trust="trusted")
+    configure(REST_OPEN_TO_LOOPBACK="home/alice")
+    statuses = {name: route.call(Api(None)).status_code for name, route in ROUTES.items()}
+    assert statuses["GET watch"] == 200
+    assert {name: status for name, status in statuses.items() if status >= 500 or status == 401} == {}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from drf_spectacular.validation import validate_schema
 
 from flux.calls import registry
-from flux.calls.base import offers
+from flux.calls.base import calls_at_places
 from fluxcore.errors import table
 from memory.api import views
 from tests.core.threads import together
@@ -17,7 +17,7 @@ from tests.rest.routes import ROUTES
 URL = "/api/v1/openapi.json"
 
 # Declared calls with a body; that of a PATCH has a name of its own.
-DECLARED = [one.call for one in offers(registry.calls()) if one.method in ("POST", "PUT")]
+DECLARED = [one.call for one in calls_at_places(registry.calls()) if one.method in ("POST", "PUT")]
 
 
 @pytest.fixture
@@ -113,13 +113,13 @@ def test_the_document_holds_no_address_of_elsewhere(document):
 
 
 def test_readers_who_come_together_get_one_document_that_is_made_once(db, as_agent, monkeypatch):
-    """Right after a start: whoever makes it changes what others who make it would read."""
+    """Right after a start, building the document changes classes that concurrent builders read."""
     made = []
     generate = views.SchemaGenerator.get_schema
     monkeypatch.setattr(
         views.SchemaGenerator, "get_schema", lambda *given, **named: made.append(1) or generate(*given, **named)
     )
-    views._made_document.cache_clear()
+    views._build_document.cache_clear()
     answers = together(9, lambda number: as_agent(None).get(URL))
     assert [answer.status_code for answer in answers] == [200] * 9
     assert len({answer.content for answer in answers}) == len(made) == 1

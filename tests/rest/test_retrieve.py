@@ -1,4 +1,4 @@
-"""POST /retrieve: a question in, the grains that answer it, a trace that says why."""
+"""POST /retrieve: recall of grains, with a trace that explains it."""
 
 from __future__ import annotations
 

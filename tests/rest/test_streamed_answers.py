@@ -12,7 +12,7 @@ from django.urls import path
 from rest_framework.request import Request
 
 from accounts.principals import shell
-from fluxcore import blobs, spooled
+from fluxcore import blobs, body_file
 from fluxcore.errors import BadRequest, TooLarge, UnsupportedMediaType
 from memory.api import file_answers, streaming, urls
 
@@ -116,7 +116,7 @@ def test_what_nobody_is_going_to_read_is_not_copied(elsewhere, given):
 
 
 def test_a_file_that_was_made_for_an_answer_goes_with_it(db):
-    made = spooled.spool([b"made"], file_answers.folder())
+    made = body_file.spool([b"made"], file_answers.folder())
     answer = streaming.made_file_answer(made.path, name="made.txt")
     assert answer["Content-Disposition"] == 'attachment; filename="made.txt"'
     assert b"".join(answer) == b"made"

@@ -1,4 +1,4 @@
-"""Bodies and answers that are larger than memory should hold, over a real server."""
+"""Large bodies and answers, which are kept in files, over a real server."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class StreamingServer(Instance):
         return self.pids()[-1]
 
     def peak(self) -> int:
-        """The most memory the server has had, in bytes."""
+        """Peak memory of the server in bytes."""
         status = Path(f"/proc/{self.worker()}/status").read_text()
         return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 
@@ -70,7 +70,7 @@ class StreamingServer(Instance):
         Path(f"/proc/{self.worker()}/clear_refs").write_text("5")
 
     def incoming(self) -> list[Path]:
-        """What is still kept of bodies."""
+        """Files of request bodies that are still there."""
         return list((self.folder / "blobs" / "incoming").glob(".*"))
 
     def stored(self) -> list[Path]:
@@ -114,7 +114,7 @@ def answer_on(line):
 
 
 def test_64_megabytes_go_up_and_come_down_in_little_memory(server):
-    """The most it may have more at any moment is 32 MB."""
+    """The server's memory may grow by at most 32 MB."""
     put(server, b"warm")
     get(server, sha(b"warm"))
     content = random.Random(5).randbytes(CAP)
@@ -230,7 +230,7 @@ def test_what_is_not_there_is_not_found(server):
 
 @pytest.mark.parametrize("token", ["nonsense", "flux_00000000_" + "0" * 43])
 def test_without_a_token_no_byte_of_the_body_is_read(server, token):
-    """The answer comes though nothing of the body was sent."""
+    """The answer is sent before any of the body arrives."""
     with line_to(server) as line:
         line.sendall(head(server, f"Content-Length: {CAP}", token=token))
         assert answer_on(line)[0] == 401
@@ -290,7 +290,7 @@ def test_a_body_that_ends_early_stores_nothing(server):
 
 @pytest.mark.parametrize("body", [b"5\r\nwhole\r\n0\r\n\r\n", b"5\r\nabcdefghij\r\n", b"zz\r\nx\r\n", b""])
 def test_a_body_in_chunks_is_refused_whatever_it_is(server, body):
-    """Its end cannot be told from a line that broke, and half a file must not pass for a whole one."""
+    """Its end cannot be told from a broken connection, and a partial file must not be stored."""
     stored = len(server.stored())
     with line_to(server) as line:
         line.sendall(head(server, "Transfer-Encoding: chunked", "Connection: close") + body)

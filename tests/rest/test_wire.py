@@ -1,4 +1,4 @@
-"""What only a raw socket can send, against a running instance: a clear 4xx, no server error, and it still answers."""
+"""Requests that only a raw socket can send: a clear 4xx, no server error, and the server still answers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def get(token: str, path: bytes = b"/grains", *headers: bytes) -> bytes:
 
 
 def statuses(said: bytes) -> list[int]:
-    """The status of every answer in what the server said."""
+    """Status of every answer in the received bytes."""
     found = []
     for line in said.split(b"\r\n"):
         if line.startswith(b"HTTP/1."):
@@ -220,7 +220,7 @@ def test_slow_bodies_do_not_stop_the_others(door: RestInstance, token: str):
 
 @pytest.mark.torture
 def test_slow_headers_are_ended(door: RestInstance):
-    """The server hangs up on a head that does not come; ten seconds is its patience."""
+    """The server closes the connection if the headers are incomplete after ten seconds."""
     with socket.create_connection(("127.0.0.1", door.state["ports"]["rest"]), timeout=30) as line:
         line.sendall(b"GET /health HTTP/1.1\r\nHost: local")
         assert b"200" not in line.recv(1000)

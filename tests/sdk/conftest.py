@@ -1,4 +1,4 @@
-"""A server that speaks as it is told, for what a real one does once a year."""
+"""A server with given answers, for rare behaviour of real ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from flux import core
 def answer(status: int, body: object = None, **headers: str) -> bytes:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     head = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
-    return f"HTTP/1.1 {status} X\r\nContent-Length: {len(raw)}\r\n{head}\r\n".encode() + raw
+    # Each answer has a connection of its own, and a client that took the next one for open would spend a try on it.
+    return f"HTTP/1.1 {status} X\r\nConnection: close\r\nContent-Length: {len(raw)}\r\n{head}\r\n".encode() + raw
 
 
 def refused(status: int, code: str, **headers: str) -> bytes:
@@ -25,7 +26,7 @@ def refused(status: int, code: str, **headers: str) -> bytes:
 
 
 class ScriptedServer:
-    """Answers one connection after the other with what is next on its list; keeps what it was asked."""
+    """Answers each connection with the next item of its list, and records the requests."""
 
     def __init__(self, *says: bytes | float | None) -> None:
         self.asked: list[bytes] = []

@@ -1,4 +1,4 @@
-"""The client has a method for every call of the REST door, and says about it what the OpenAPI document says."""
+"""The client has a method for every REST call, with the arguments and answers of the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _body(document, operation):
 
 
 def _compare(document, schema, type_, where):
-    """Key by key, through lists and optional parts."""
+    """Compare a type with a schema key by key, through lists and optional values."""
     if type_ is typing.Any:
         return None
     if "$ref" in schema:

@@ -1,4 +1,4 @@
-"""The client against the real REST door over a real socket: remembered, recalled, voted on, explained."""
+"""The client against a real REST server: store, recall, feedback, trace."""
 
 from __future__ import annotations
 

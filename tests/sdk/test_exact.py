@@ -1,4 +1,4 @@
-"""AgentMemory and Blackboard against the real REST door over a real socket, sync and async."""
+"""AgentMemory and Blackboard against a real REST server, synchronous and asynchronous."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_memory_of_ones_own(server):
         with pytest.raises(errors.Conflict) as refusal:
             memory.cas("config", 1, "late")
         assert refusal.value.details["current_version"] == 2
-        with pytest.raises(ValueError, match="say what you expect"):
+        with pytest.raises(ValueError, match="nothing to compare with"):
             memory.cas("config", None, "compared with nothing")
         assert memory.incr("n") == 1 and memory.incr("n", 2.5) == 3.5
         assert memory.append("list", None)["value"] == [None]

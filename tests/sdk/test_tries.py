@@ -1,4 +1,4 @@
-"""What is tried again and what is not: only what a second arrival cannot change, and never for ever."""
+"""Retries of the client: only calls with the same effect if sent twice, and with limits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BUSY = refused(503, "busy", Retry_After="0")
 
 @pytest.fixture(params=["sync", "async"])
 def store(request):
-    """Store one text through either client, which share all of this."""
+    """Store one text through the synchronous or the asynchronous client."""
 
     def call(url, **settings):
         if request.param == "sync":
@@ -58,7 +58,7 @@ def test_a_write_whose_answer_is_late_is_sent_again(told, store):
 
 
 def test_a_recall_whose_answer_was_lost_is_not_asked_twice(told):
-    """It would leave a second receipt, which an agent that must rate its answers cannot know of."""
+    """It would leave a second trace that the agent does not know of and so cannot rate."""
     server = told(None, answer(200, {}))
     with FluxClient(server.url) as flux, pytest.raises(errors.Unreachable):
         flux.retrieve("x")

@@ -64,7 +64,7 @@ class Shell:
         return self.run("-m", "flux", *words, "--name", "my-memory", check=check)
 
     def program(self, name: str, **more: str) -> Any:
-        """What a program printed at its end; `more` is added to its environment."""
+        """Output of a program; `more` is added to its environment."""
         return json.loads(self.run(str(PROGRAMS / name), **more).stdout.splitlines()[-1])
 
 

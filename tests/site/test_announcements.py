@@ -1,4 +1,4 @@
-"""Announcements of commits: a follower of the log looks at once, in this process and over Redis."""
+"""Announcements of commits: followers read the log at once, in one process and over Redis."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from channels.layers import get_channel_layer
 
 from fluxcore import events
 from fluxcore.log import live
-from fluxcore.log.live import Feed, Visitor
+from fluxcore.log.live import Feed, LiveSubscriber
 from fluxcore.writes import booth
 from fluxsite import announcements
 from fluxsite.announcements import Announcer
@@ -53,7 +53,9 @@ def test_a_commit_of_another_thread_wakes_a_follower_that_would_not_look_for_an_
         feed = Feed()
         feed.use(announcements.listen, from_everywhere=True)
         announced(Announcer(asyncio.get_running_loop()).announce)
-        socket = feed.join(Visitor("one", "one", SPACE, "agent:a", "home", lambda: everything), events.Position())
+        socket = feed.join(
+            LiveSubscriber("one", "one", SPACE, "agent:a", "home", lambda: everything), events.Position()
+        )
         while "found" not in heard:  # until it hears announcements: with Redis that takes a moment
             await asyncio.to_thread(happen, "news")
             try:

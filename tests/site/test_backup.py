@@ -51,7 +51,7 @@ def spaces():
 
 
 def state(home):
-    """Everything a refused restore must leave alone."""
+    """State that a refused restore must not change."""
     files = {
         path.relative_to(home.path.parent): path.read_bytes() for path in home.path.parent.rglob("*") if path.is_file()
     }
@@ -89,7 +89,7 @@ def as_bundle(manifest, members):
 
 
 def as_zip(manifest, members):
-    """As releases up to 0.6 wrote it."""
+    """A zip backup as made by releases up to 0.6."""
     if isinstance(manifest, dict) and manifest.get("format") == 2:
         manifest["format"] = 1
     target = io.BytesIO()
@@ -149,7 +149,7 @@ def test_life_goes_on_after_a_restore(home, made):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_backup_of_either_kind_is_restored(home, made, tmp_path, kind):
-    """What releases up to 0.6 made is a zip file."""
+    """A zip backup of releases up to 0.6."""
     saved = rebuilt(made, tmp_path / "saved", lambda manifest, members: None, kind)
     agents.create_space(shell(), name="after")
     assert backup.verify(saved)["members"] == backup.verify(made)["members"]

@@ -1,4 +1,4 @@
-"""Nobody fills the disk through the people's door, least of all somebody who has not signed in"""
+"""Request bodies on the dashboard server are limited, before and after sign-in"""
 
 from __future__ import annotations
 

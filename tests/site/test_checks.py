@@ -1,4 +1,4 @@
-"""What must hold before a door opens: the system checks, and that the doors heed them."""
+"""System checks, and that servers do not start while one fails."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_replaced_admin_site_is_noticed(monkeypatch):
     ],
 )
 def test_a_door_needs_a_key_that_is_kept(settings, door, kept, refused):
-    settings.DOOR, settings.SECRET_KEY_IS_KEPT = door, kept
+    settings.SERVER_ROLE, settings.SECRET_KEY_IS_KEPT = door, kept
     assert ("flux.E002" in ids(tags=["security"])) is refused
 
 
@@ -89,7 +89,7 @@ def test_a_door_stays_shut_while_an_error_stands(settings):
 
 
 def run(code, home, **environment):
-    """A process of its own, with nothing of this one's settings."""
+    """Run code in another process, without the settings of this one."""
     clean = {
         key: value
         for key, value in os.environ.items()

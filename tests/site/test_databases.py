@@ -1,4 +1,4 @@
-"""From DATABASE_URL to a database that survives what we promise."""
+"""Database settings from DATABASE_URL, and their durability."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Typed readers of the environment: a value or a file, and no typo passes."""
+"""Typed readers of environment variables: a value or a file; invalid values are refused."""
 
 from __future__ import annotations
 

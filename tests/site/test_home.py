@@ -1,4 +1,4 @@
-"""The data home: for its owner's eyes alone, its key made once and never defaulted."""
+"""The data home: readable only by its owner; its key is created once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def home(tmp_path):
 
 @pytest.fixture(params=[0o022, 0o000, 0o077])
 def umask(request):
-    """Whatever the user's shell says."""
+    """Independent of the shell's umask."""
     import os
 
     before = os.umask(request.param)

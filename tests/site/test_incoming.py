@@ -1,4 +1,4 @@
-"""How many bodies of one token are waited for: only those that are late count."""
+"""Limit of incomplete bodies per token: only slow ones count."""
 
 from __future__ import annotations
 

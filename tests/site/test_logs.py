@@ -1,4 +1,4 @@
-"""Logs: one line a record, JSON by switch, no token, no error text, for the owner's eyes, rotated without loss."""
+"""Logs: one line per record, optional JSON, no tokens or error texts, readable only by the owner, lossless rotation."""
 
 from __future__ import annotations
 

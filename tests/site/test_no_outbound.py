@@ -1,4 +1,4 @@
-"""Nothing connects out: a whole instance at work speaks to this machine alone"""
+"""No outbound connections: a working instance connects only to this machine"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The walls of the people's door: headers on every kind of answer, cookies, CSRF and origins, in both profiles."""
+"""Security of the dashboard server: headers of every kind of answer, cookies, CSRF and origins, in both profiles."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Said:
 
 @dataclass
 class House:
-    """A running people's door, asked as the profile's browser would ask it: behind TLS or in clear."""
+    """A running dashboard server, requested as by a browser of the profile: behind TLS or over plain HTTP."""
 
     instance: Instance
     https: bool

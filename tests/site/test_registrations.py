@@ -1,4 +1,4 @@
-"""Nothing of ours is forgotten: every model has a place in the admin, every kind of job a task."""
+"""Registrations: every model is in the admin, every kind of job has a task."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ WITHOUT_A_PAGE = {
     "accounts.Authenticator": "a sealed key; whether a person has one stands on their page",
     "accounts.BackupCode": "digests of codes; how many are left stands under the person's own account",
     "extraction.AgentSpend": "what an agent spent on the model; the Agents page and flux_status say it",
-    "extraction.Derived": "which words a statement rests on; the grain's page shows its lineage",
+    "extraction.DerivedGrain": "which words a statement rests on; the grain's page shows its lineage",
     "extraction.Extraction": "texts that wait for the model; the Agents page and flux_status count them",
     "extraction.ModelServer": "how the model is; the Agents page and flux_status say it",
-    "extraction.Spend": "what a space spent on the model; the Agents page and flux_status say it",
+    "extraction.ModelSpend": "what a space spent on the model; the Agents page and flux_status say it",
     "fluxcore.JobLine": "lines of a job's log, on the page of the job",
     "fluxcore.IdempotencyKey": "short-lived answers of the core; nothing to see or change",
     "fluxcore.LimitWindow": "counters of one minute; nothing to see or change",
@@ -29,25 +29,25 @@ WITHOUT_A_PAGE = {
     "fluxcore.ScheduleState": "when a recurring job was last asked for; flux_jobs schedule lists it",
     "keyvalue.Revision": "an earlier version of a key, on the page of the key",
     "keyvalue.VersionFloor": "one number for the deleted boards of a space; nothing to see or change",
-    "keyvalue.Horizon": "one row: how far back a watch can go",
-    "keyvalue.Clockwork": "how far the clock of expiry is ahead of the machine's; nothing to see or change",
+    "keyvalue.WatchLimit": "one row: the oldest position that can be watched from",
+    "keyvalue.ExpiryClock": "offset of the clock of expiry from the machine's; nothing to see or change",
     "transfer.Import": "has a page of its own, where one is asked for and followed",
-    "transfer.Piece": "what of an import waits; what became of it stands on the page of the import",
+    "transfer.ImportPiece": "what of an import waits; what became of it stands on the page of the import",
     "grains.GrainUsage": "sums by writer; the Agents page and flux_status show them",
     "grains.Cursor": "how far a job has read; nothing to see or change",
     "grains.LastRecall": "when a grain was last recalled; its page lists the recalls",
     "health.LogPosition": "one row: how far the event log has been counted",
-    "health.Tally": "sums by the hour, shown as signals on the Vitals page",
+    "health.HourlySum": "sums by the hour, shown as signals on the Vitals page",
     "health.CountedQuestion": "what was counted of a judged question; its votes have pages",
     "health.SpaceHealth": "the last measurement of a space, shown on the Vitals page",
     "health.Reading": "points of the lines on the Vitals page",
     "grains.JudgedQuestion": "a question with votes on its answer; each vote's page shows it",
-    "grains.Attunement": "how far a space's weights lie from the shipped ones; flux_learning lists the steps",
-    "grains.Effect": "what one vote did to one link, on the page of the vote",
+    "grains.SpaceRankerWeights": "how far a space's weights lie from the shipped ones; flux_learning lists the steps",
+    "grains.VoteEffect": "what one vote did to one link, on the page of the vote",
     "grains.ClusterUseVote": "what one vote adds to a touch, on the page of the touch",
     "grains.Clustering": "when a space was last clustered; flux_clusters says it",
     "grains.ContextShift": "whether recall looks wider for now; its event says so",
-    "grains.Pair": "how often two grains were useful together; the link made from it has a page",
+    "grains.UsefulPair": "how often two grains were useful together; the link made from it has a page",
     "grains.TraceGrain": "which grains a recall returned, on the pages of the grain and of the recall",
 }
 

@@ -10,7 +10,7 @@ import pytest
 from fluxcore import clock
 from fluxcore.models import Job
 from fluxcore.work import worker
-from memory.extraction.models import Derived, Extraction, ModelServer
+from memory.extraction.models import DerivedGrain, Extraction, ModelServer
 from memory.grains.models import Grain
 from tests.extraction.conftest import ExtractionSpace, desk, model  # noqa: F401
 from tests.extraction.ollama import MODES, well
@@ -69,6 +69,6 @@ def test_nothing_is_lost_hidden_or_believed_more(bench):
         raw = Grain.objects.get(uuid=grain)
         assert (raw.text, raw.origin, raw.status) == (text, origin, "active")
     assert Grain.objects.filter(writer__startswith="model:").count() == 2 * 14 * TEXTS
-    for row in Derived.objects.select_related("grain", "source"):
+    for row in DerivedGrain.objects.select_related("grain", "source"):
         assert row.grain.authority == _LOWEST[row.source.origin], row.grain.text
         assert row.source.text[row.begins : row.ends] in row.grain.text

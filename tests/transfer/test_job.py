@@ -15,9 +15,9 @@ from fluxcore.errors import Forbidden, Invalid, StepUpRequired
 from fluxcore.models import Job
 from fluxcore.work import worker
 from memory.grains.models import Conduit, Grain
-from memory.transfer import asking, formats, import_job, importer
+from memory.transfer import formats, import_job, import_requests, importer
 from memory.transfer import jobs as transfer_jobs
-from memory.transfer.models import Import, Piece
+from memory.transfer.models import Import, ImportPiece
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def begin(ada, monkeypatch):
 
     def call(path, who=ada, **how):
         given = {"provenance": None, "ceiling": "user_stated", **how}
-        return asking.begin(who, source=formats.read(path), **given)
+        return import_requests.begin(who, source=formats.read(path), **given)
 
     return call
 
@@ -48,7 +48,7 @@ def test_the_job_takes_it_and_says_what_became_of_each(begin, ada, vault):
     assert one.finished_at and Job.objects.get(uuid=one.job).state == "done"
     assert set(Grain.objects.values_list("writer", flat=True)) == {"user:ada"}
     assert Conduit.objects.filter(use_count=1).count() == 2
-    assert [piece.items for piece in Piece.objects.all()] == [[]] * 3  # the texts are held once, as grains
+    assert [piece.items for piece in ImportPiece.objects.all()] == [[]] * 3  # the texts are held once, as grains
 
 
 def test_what_is_refused_is_told(begin, ada, tmp_path):
@@ -57,7 +57,7 @@ def test_what_is_refused_is_told(begin, ada, tmp_path):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     made = begin(path)
     worker.drain()
-    found = asking.report(ada, made["id"], most=10)
+    found = import_requests.report(ada, made["id"], most=10)
     assert [(one["place"], one["code"]) for one in found] == [("line 3", "invalid"), ("line 4", "invalid")]
     assert Import.objects.get().refused == 2
 
@@ -79,7 +79,7 @@ def test_what_no_column_can_hold_costs_itself_alone(begin, ada, tmp_path, bad):
     worker.drain()
     one = Import.objects.get()
     assert (one.stored, one.refused, one.percent) == (1, 1, 100)
-    assert [told["place"] for told in asking.report(ada, made["id"], most=10)] == ["line 3"]
+    assert [told["place"] for told in import_requests.report(ada, made["id"], most=10)] == ["line 3"]
 
 
 @pytest.mark.parametrize("lost", ["membership", "role", "account"])
@@ -94,7 +94,7 @@ def test_a_right_that_was_lost_meanwhile_ends_the_import(begin, ada, vault, lost
     worker.drain()
     one = Import.objects.get()
     assert (Grain.objects.count(), one.stored, one.refused, one.percent) == (0, 0, 6, 100)
-    assert {told["code"] for told in asking.report(ada, made["id"], most=10)} == {"forbidden"}
+    assert {told["code"] for told in import_requests.report(ada, made["id"], most=10)} == {"forbidden"}
 
 
 def test_a_worker_that_dies_in_between_leaves_whole_pieces(begin, vault, monkeypatch):
@@ -150,10 +150,10 @@ def test_nothing_to_import_is_refused_at_once(begin, tmp_path):
 
 
 def test_too_much_is_sent_to_the_shell(begin, vault, monkeypatch):
-    monkeypatch.setattr(asking, "MOST", 3)
+    monkeypatch.setattr(import_requests, "MOST", 3)
     with pytest.raises(Invalid, match=r"flux_import PATH .*has no size limit"):
         begin(vault)
-    assert Import.objects.count() == Piece.objects.count() == 0
+    assert Import.objects.count() == ImportPiece.objects.count() == 0
 
 
 def test_after_a_month_it_is_forgotten_and_its_grains_stay(begin, vault):
@@ -161,5 +161,5 @@ def test_after_a_month_it_is_forgotten_and_its_grains_stay(begin, vault):
     worker.drain()
     Import.objects.update(finished_at=clock.now() - transfer_jobs.KEPT - timedelta(minutes=1))
     transfer_jobs.forget_old()
-    assert Import.objects.count() == Piece.objects.count() == 0
+    assert Import.objects.count() == ImportPiece.objects.count() == 0
     assert Grain.objects.count() == 4

@@ -1,13 +1,13 @@
-"""Checkpoints: where the audit chains stood, signed, kept beside the database and outside the data home.
+"""Checkpoints: signed lengths and hashes of the audit chains, stored beside the database and outside the data home.
 
-A chain betrays every change but a cut end and an end written anew. A checkpoint knows how many entries a chain
-had and the hash of the last one, so it betrays these too, to whoever has it: the worker makes one every
-AUDIT_CHECKPOINT_MINUTES of the chains that have moved, in `checkpoints.jsonl` and, if FLUX_CHECKPOINTS names a
-folder, in a file of the instance's name there. The home's log is the one that is written; the outside one follows.
-An outside folder that fails is said aloud and holds up nothing.
+A chain alone shows every change except a cut or rewritten end. A checkpoint has the number of entries of a chain and
+the hash of the last one, so that it shows these too. The worker makes one every AUDIT_CHECKPOINT_MINUTES of the chains
+that have new entries, in `checkpoints.jsonl` of the data home and, if FLUX_CHECKPOINTS names a folder, in a file named
+after the instance there. The log in the data home is written first and then copied. If the outside folder fails, that
+is logged and does not block anything.
 """
 
-from accounts.audit.checkpoints.changes import hand_over, rotate_key, start_over
+from accounts.audit.checkpoints.rotation import hand_over, rotate_key, start_over
 from accounts.audit.checkpoints.schedule import checkpoint_if_due
 from accounts.audit.checkpoints.verify import (
     ChainStatus,

@@ -1,10 +1,10 @@
-"""The log of checkpoints: signed lines, each bound to the one before it, that outlive the chains they speak of.
+"""Log of checkpoints: a file of signed lines, each with the hash of the line before it.
 
 A line is canonical JSON whose signature covers everything else in it. Its kinds:
 
 - `key`: later lines are signed with `next`; the first line introduces the instance's first key;
-- `checkpoint`: `heads` gives, of every chain that has moved, the number of its entries and the last one's hash;
-- `reset`, `restore`: an operator put other chains in the place of these. What was known of them holds no longer.
+- `checkpoint`: `heads` has, for every chain with new entries, the number of its entries and the hash of the last one;
+- `reset`, `restore`: an operator replaced the chains. Earlier checkpoints no longer apply.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from fluxcore.errors import Invalid
 
 try:
     import fcntl
-except ImportError:  # Windows: whoever makes checkpoints there has to be one process
+except ImportError:  # Windows: only one process may make checkpoints there
     fcntl = None  # type: ignore[assignment]
 
 FIRST_PREV = "0" * 64
 REPLACING = ("reset", "restore")
 _HEX = re.compile(r"[0-9a-f]{64}")
-Heads = dict[str, tuple[int, str]]  # of each chain the number of its entries and the last one's hash
+Heads = dict[str, tuple[int, str]]  # by chain: number of entries, hash of the last one
 _FIELDS = {"kind", "at", "key", "prev", "heads", "signature"}
 
 
 class _BrokenLine(ValueError):
-    """A line does not hold; the words say how."""
+    """A line of the log is invalid; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class CheckpointLine:
 
 @dataclass(frozen=True)
 class Replacement:
-    """Chains were replaced by an operator: when, by what, and how many entries were known of each."""
+    """Replacement of the chains by an operator: when, how, and the known number of entries of each."""
 
     at: str
     kind: str
@@ -65,7 +65,7 @@ class Replacement:
 
 @dataclass
 class CheckpointLog:
-    """The lines of one place as far as they hold, and what is wrong with the first that does not."""
+    """Valid lines of a checkpoint log, up to the first invalid one, and what is wrong with that."""
 
     lines: list[CheckpointLine]
     problem: str = ""
@@ -76,14 +76,14 @@ class CheckpointLog:
 
     @property
     def keys(self) -> list[str]:
-        """The public keys it was signed with, oldest first."""
+        """The public keys the log was signed with, oldest first."""
         return [line.next for line in self.lines if line.next is not None]
 
     @property
     def prev(self) -> str:
         return self.lines[-1].digest if self.lines else FIRST_PREV
 
-    def _told(self) -> tuple[dict[str, dict[int, str]], dict[str, tuple[int, str]], list[Replacement]]:
+    def _summary(self) -> tuple[dict[str, dict[int, str]], dict[str, tuple[int, str]], list[Replacement]]:
         known: dict[str, dict[int, str]] = {}
         last: dict[str, tuple[int, str]] = {}
         replaced = []
@@ -97,19 +97,20 @@ class CheckpointLog:
         return known, last, replaced
 
     def known(self) -> dict[str, dict[int, str]]:
-        """What must still hold: of each chain the hashes by position."""
-        return self._told()[0]
+        """Signed hashes of each chain by position, since the last replacement."""
+        return self._summary()[0]
 
     def last(self) -> dict[str, tuple[int, str]]:
-        """The newest checkpoint of each chain: entries, when."""
-        return self._told()[1]
+        """The newest checkpoint of each chain: number of entries, time."""
+        return self._summary()[1]
 
     def replaced(self) -> list[Replacement]:
-        return self._told()[2]
+        """Replacements of the chains by an operator, oldest first."""
+        return self._summary()[2]
 
 
 def read_log(path: Path, *, signatures: bool = True) -> CheckpointLog:
-    """The log in that file; an empty one where there is none. A last line that a kill cut short is passed over."""
+    """Read a log file; empty if it does not exist. An incomplete last line, left by a kill, is ignored."""
     try:
         return parse_log(path.read_bytes()) if signatures else _skimmed(path, *_stamp(path))
     except FileNotFoundError:
@@ -125,7 +126,7 @@ def _stamp(path: Path) -> tuple[int, int, int]:
 
 @lru_cache(maxsize=8)
 def _skimmed(path: Path, *stamp: int) -> CheckpointLog:
-    """For pages that only show where things stand: read once, and again when the file has changed."""
+    """The log without verified signatures, for status pages; cached until the file changes."""
     return parse_log(path.read_bytes(), signatures=False)
 
 
@@ -150,15 +151,15 @@ def _checked(text: bytes, key: str | None, prev: str, *, signatures: bool) -> Ch
         raise _BrokenLine("is not JSON") from None
     wanted = _FIELDS | {"next"} if isinstance(fields, dict) and fields.get("kind") == "key" else _FIELDS
     if not same or not isinstance(fields, dict) or set(fields) != wanted or not _well_formed(fields):
-        raise _BrokenLine("is not a line of such a log")
+        raise _BrokenLine("is not a line of a checkpoint log")
     if fields["prev"] != prev:
         raise _BrokenLine("does not follow the line before it")
-    if fields["key"] != (key or fields.get("next")):  # the first line vouches for itself
-        raise _BrokenLine("was signed with a key that is not in force there")
+    if fields["key"] != (key or fields.get("next")):  # the first line is signed by the key it introduces
+        raise _BrokenLine("was signed with a key that was not valid at that time")
     if signatures:
         signature = fields.pop("signature")
         if not signing.is_valid_signature(fields["key"], signature, canonical_json.dumps(fields).encode()):
-            raise _BrokenLine("was not signed by its key")
+            raise _BrokenLine("has an invalid signature")
     heads = {chain: (count, head) for chain, (count, head) in fields["heads"].items()}
     return CheckpointLine(text, fields["kind"], fields["at"], fields["key"], heads, fields.get("next"))
 
@@ -188,7 +189,7 @@ def _is_time(text: str) -> bool:
 
 
 def sign_line(log: CheckpointLog, private: str, kind: str, *, heads: Heads, next: str | None = None) -> CheckpointLine:
-    """The signed line that follows a log."""
+    """Create the next line of a log, signed."""
     fields: dict[str, Any] = {
         "kind": kind,
         "at": clock.rfc3339(clock.now()),
@@ -205,13 +206,13 @@ def sign_line(log: CheckpointLog, private: str, kind: str, *, heads: Heads, next
 
 
 def complete_lines(raw: bytes) -> bytes:
-    """Without the half line that a kill may have left at the end."""
+    """The complete lines, without an incomplete one that a kill may have left at the end."""
     return raw[: raw.rfind(b"\n") + 1]
 
 
 @contextmanager
 def locked_file(path: Path, *, wait: bool = True) -> Iterator[IO[bytes]]:
-    """A log's file for one writer at a time; it is made if it is not there. A kill lets go of it."""
+    """Open a log file with an exclusive lock, which a kill releases. The file is created if it does not exist."""
     with open(path, "a+b", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
         if fcntl is not None:
             try:
@@ -219,13 +220,13 @@ def locked_file(path: Path, *, wait: bool = True) -> Iterator[IO[bytes]]:
             except BlockingIOError:
                 raise
             except OSError:
-                pass  # some network file systems have no locks; a second writer is unlikely there, none is worse
+                pass  # some network file systems have no locks; writing without one is better than not writing
         file.seek(0)
         yield file
 
 
 def append_lines(file: IO[bytes], size: int, text: bytes) -> None:
-    """Add whole lines behind the first `size` bytes and wait for the disk. What a kill cut short gives way."""
+    """Append complete lines after the first `size` bytes and sync. An incomplete line there is overwritten."""
     file.truncate(size)
     file.write(text)
     file.flush()

@@ -1,4 +1,4 @@
-"""A folder outside the data home may be on a network, and may hang for ever. Nobody here waits that long."""
+"""Timeout for access to the outside folder, which may be on a network file system that hangs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _running: dict[Path, tuple[threading.Thread, float]] = {}
 
 
 def call_with_timeout(path: Path, call: Callable[[], T]) -> T:
-    """Do something with that file, in a thread that is left behind if it does not come back."""
-    earlier, since = _running.get(path, (None, 0.0))
-    if earlier is not None:
-        earlier.join(max(0.0, since + SECONDS - time.monotonic()))
-        if earlier.is_alive():
+    """Call a function on that file in a thread; TimeoutError if it takes too long. The thread then keeps running."""
+    previous, started = _running.get(path, (None, 0.0))
+    if previous is not None:
+        previous.join(max(0.0, started + SECONDS - time.monotonic()))
+        if previous.is_alive():
             raise TimeoutError(errno.ETIMEDOUT, "does not answer")
     answers: list[T] = []
     failures: list[Exception] = []

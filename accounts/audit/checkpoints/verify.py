@@ -1,4 +1,4 @@
-"""Chains against checkpoints: what holds, what does not, and how far anybody could tell."""
+"""Verification of audit chains against checkpoints, and of the checkpoint logs themselves."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from fluxcore import clock, config
 from fluxcore.command_names import typed_command
 from fluxcore.errors import FluxError, Invalid
 
-# How long the outside log may be behind: its copy is made just after the line in the data home.
+# How long a line may be missing in the outside log, which is copied just after the line is written.
 BEHIND = timedelta(minutes=2)
 
 
 @dataclass
 class CheckedLog:
-    """A log of checkpoints, and what is wrong with it."""
+    """A log of checkpoints with its path and problem."""
 
     path: Path
     log: CheckpointLog
     problem: str = ""
-    believed: bool = True  # whether its word counts against a chain
+    believed: bool = True  # whether chains are verified against it
 
     @property
     def newest(self) -> str | None:
@@ -42,12 +42,12 @@ class CheckedLog:
 
 @dataclass(frozen=True)
 class VerificationReport:
-    """The verdict over every chain, against every checkpoint."""
+    """Result of a verification: verdicts of chains, and the logs they were verified against."""
 
     chains: list[audit.ChainVerdict]
     places: list[CheckedLog]
     replaced: list[Replacement]
-    checkpoints: dict[str, tuple[int, str]]  # the newest of each chain: entries, when
+    checkpoints: dict[str, tuple[int, str]]  # newest checkpoint of each chain: number of entries, time
 
     @property
     def sound(self) -> bool:
@@ -56,7 +56,7 @@ class VerificationReport:
 
 @dataclass(frozen=True)
 class ChainStatus:
-    """Where a chain stands now, and where it stood at its last checkpoint."""
+    """Length and head of a chain now, and its length at the last checkpoint."""
 
     chain: str
     space: str | None
@@ -76,15 +76,15 @@ def verify_chains(
     public_keys: Path | None = None,
     on_progress: Callable[[int], None] | None = None,
 ) -> VerificationReport:
-    """Verify all chains, or those named, against the checkpoints of both places and of files kept elsewhere.
+    """Verify all chains, or these, against the checkpoints in the data home, the outside folder and the files `kept`.
 
-    The keys in the data home are what the logs are judged by; `public_keys`, a copy kept elsewhere, is better.
+    The logs are checked with the public keys in the data home, or with `public_keys`, a safer copy kept elsewhere.
     """
-    # The logs first: the chains may grow meanwhile, and must not be shorter than what is read here.
+    # The logs are read first: chains may grow meanwhile, but must not be shorter than the logs say.
     places = _checked_logs(home or settings.HOME, kept=kept, public_keys=public_keys)
     logs = _longest(places)
     known: dict[str, dict[int, str]] = {}
-    for log in reversed(logs):  # what was kept elsewhere is believed before the data home's own
+    for log in reversed(logs):  # the data home's log comes last in `logs`; the others take precedence
         for name, of in log.known().items():
             known.setdefault(name, {}).update(of)
     names = [chain] if chain else list(chains) or sorted({*audit.chains(), *known})
@@ -93,7 +93,7 @@ def verify_chains(
 
 
 def chain_statuses(home: KeyHome | None = None) -> list[ChainStatus]:
-    """Every chain at a glance. Nothing is verified here."""
+    """Status of every chain, without verification."""
     last = log_file.read_log((home or settings.HOME).checkpoints, signatures=False).last()
     names = {space.uuid.hex: space.name for space in Space.objects.all()}
     return [
@@ -103,65 +103,69 @@ def chain_statuses(home: KeyHome | None = None) -> list[ChainStatus]:
 
 
 def known_chains(home: KeyHome | None = None) -> list[str]:
-    """The chains the home's own log speaks of, also those that are no longer there."""
+    """Chains in the data home's log, also those that no longer exist."""
     return sorted(log_file.read_log((home or settings.HOME).checkpoints, signatures=False).known())
 
 
 def checkpoint_warnings(home: KeyHome | None = None) -> list[str]:
-    """What an operator should look at. The signatures and chains themselves are `verdicts`' business."""
+    """Warnings about checkpoints for operators. Signatures and chains are not verified here (`verify_chains`)."""
     home = home or settings.HOME
     found = [f"{place.path} {place.problem}" for place in _checked_logs(home, signatures=False) if place.problem]
     minutes = config.current().AUDIT_CHECKPOINT_MINUTES
     late = clock.now() - timedelta(minutes=2 * minutes + 5)
     waiting = [
-        one for one in chain_statuses(home) if one.entries != one.checkpoint_entries and clock.parse(one.newest) < late
+        status
+        for status in chain_statuses(home)
+        if status.entries != status.checkpoint_entries and clock.parse(status.newest) < late
     ]
     if minutes and waiting:
-        makes = typed_command("flux_audit checkpoint")
-        found.append(f"{len(waiting)} audit chain(s) wait for a checkpoint: {makes} makes it or says why")
+        command = typed_command("flux_audit checkpoint")
+        found.append(
+            f"{len(waiting)} audit chain(s) wait for a checkpoint. Run `{command}` to make it or see the error"
+        )
     return found
 
 
 def _checked_logs(
     home: KeyHome, *, kept: Sequence[Path] = (), public_keys: Path | None = None, signatures: bool = True
 ) -> list[CheckedLog]:
-    """The home's log, the outside one if there is to be one, those kept elsewhere; each judged and compared."""
-    other = outside_log_path(home)
-    others = [_outside_log(other, signatures=signatures)] if other else []
+    """The data home's log, the outside one if configured, and kept files; each checked and compared."""
+    outside = outside_log_path(home)
+    others = [_outside_log(outside, signatures=signatures)] if outside else []
     for path in kept:
         if not path.exists():
-            raise Invalid(f"{path} is not there.", field="checkpoints")
+            raise Invalid(f"{path} does not exist.", field="checkpoints")
         others.append(CheckedLog(path, log_file.read_log(path, signatures=signatures)))
-    # Last, because it is written first: while somebody adds a line it must not seem to lack what another holds.
+    # Read last, because it is written first: otherwise it could seem to lack a line that is being added.
     own, anchor = _home_log(home, signatures=signatures)
     if public_keys is not None:
         anchor = signing.read_public_keys(public_keys)
-    for one in [own, *others]:
-        foreign = _foreign(one.log, anchor, public_keys)
-        one.problem = one.problem or one.log.problem or foreign
-        # Without a key kept elsewhere, the home itself may be the one that was put in another's place.
-        one.believed = not foreign if one is own or public_keys else True
-    for one in others:
-        _compare(own, one, promised=one.path == other)
+    for checked in [own, *others]:
+        foreign = _foreign(checked.log, anchor, public_keys)
+        checked.problem = checked.problem or checked.log.problem or foreign
+        # Without keys kept elsewhere, the data home itself may be the one that was replaced.
+        checked.believed = not foreign if checked is own or public_keys else True
+    for checked in others:
+        _compare(own, checked, must_be_complete=checked.path == outside)
     return [own, *others]
 
 
 def _outside_log(path: Path, *, signatures: bool) -> CheckedLog:
-    """The outside log, which may be out of reach."""
+    """Read the outside log, which may not be accessible."""
     try:
-        there = call_with_timeout(path, path.parent.is_dir)
+        exists = call_with_timeout(path, path.parent.is_dir)
         log = (
             call_with_timeout(path, lambda: log_file.read_log(path, signatures=signatures))
-            if there
+            if exists
             else CheckpointLog([])
         )
-        return CheckedLog(path, log, "" if there else "is out of reach: its folder is not there")
+        return CheckedLog(path, log, "" if exists else "cannot be read: its folder does not exist")
     except OSError as error:
-        return CheckedLog(path, CheckpointLog([]), f"is out of reach: {error.strerror}")
+        return CheckedLog(path, CheckpointLog([]), f"cannot be read: {error.strerror}")
 
 
 def _home_log(home: KeyHome, *, signatures: bool) -> tuple[CheckedLog, list[str]]:
-    """The home's log and the public keys beside it, read again if they change just now."""
+    """The data home's log and public keys, read twice if the first time they do not match."""
     for again in (True, False):
         own = CheckedLog(home.checkpoints, log_file.read_log(home.checkpoints, signatures=signatures))
         try:
@@ -184,22 +188,26 @@ def _foreign(log: CheckpointLog, anchor: list[str], given: Path | None) -> str:
     return f"was signed with other keys than those in {given or f'keys/{signing.PUBLIC_KEYS}'}"
 
 
-def _compare(own: CheckedLog, other: CheckedLog, *, promised: bool) -> None:
-    """Every copy must be the same log. One that a person kept may end earlier; the outside one must keep up."""
-    ours, theirs = own.log.lines, other.log.lines
-    same = next((at for at, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b), None)
-    if same is not None:
-        other.problem = other.problem or f"line {same + 1} is not the one in {own.path}"
-    elif len(theirs) > len(ours):
-        own.problem = own.problem or f"lacks line {len(ours) + 1} and what follows, which {other.path} holds"
-    elif promised and len(theirs) < len(ours) and clock.now() - clock.parse(ours[len(theirs)].at) > BEHIND:
-        other.problem = other.problem or f"lacks line {len(theirs) + 1} and what follows, which {own.path} holds"
+def _compare(own: CheckedLog, other: CheckedLog, *, must_be_complete: bool) -> None:
+    """Compare a copy with the data home's log. A kept file may end earlier; the outside log must be complete."""
+    own_lines, copied = own.log.lines, other.log.lines
+    different = next((at for at, (a, b) in enumerate(zip(own_lines, copied, strict=False)) if a != b), None)
+    if different is not None:
+        other.problem = other.problem or f"line {different + 1} differs from {own.path}"
+    elif len(copied) > len(own_lines):
+        own.problem = own.problem or f"ends before line {len(own_lines) + 1}, which is in {other.path}"
+    elif (
+        must_be_complete
+        and len(copied) < len(own_lines)
+        and clock.now() - clock.parse(own_lines[len(copied)].at) > BEHIND
+    ):
+        other.problem = other.problem or f"ends before line {len(copied) + 1}, which is in {own.path}"
 
 
 def _longest(places: list[CheckedLog]) -> list[CheckpointLog]:
-    """The logs that are not just an earlier state of another one; the home's comes last where it is among them."""
+    """The logs that are not an earlier state of another one; the data home's comes last if it is one of them."""
     found: list[CheckpointLog] = []
-    for log in sorted((place.log for place in places if place.believed), key=lambda one: -len(one.lines)):
+    for log in sorted((place.log for place in places if place.believed), key=lambda log: -len(log.lines)):
         if not any(other.lines[: len(log.lines)] == log.lines for other in found):
             found.append(log)
-    return sorted(found, key=lambda one: one is places[0].log) or [CheckpointLog([])]
+    return sorted(found, key=lambda log: log is places[0].log) or [CheckpointLog([])]

@@ -1,4 +1,4 @@
-"""Writing checkpoints: one writer at a time in the data home, then a copy of its lines in the other place."""
+"""Writer of checkpoints: one at a time in the data home, then a copy of its lines in the outside folder."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class NewCheckpoint:
-    """What a checkpoint says, and the chains it could not vouch for."""
+    """A new checkpoint: the signed heads, and the chains that are broken and were not signed."""
 
     heads: Heads = field(default_factory=dict)
     broken: list[audit.ChainVerdict] = field(default_factory=list)
@@ -37,7 +37,7 @@ class NewCheckpoint:
 
 
 class CheckpointWriter:
-    """The home's log, open for one writer, with the key to go on."""
+    """The data home's log, open for one writer, with its signing key."""
 
     def __init__(self, home: KeyHome, file: IO[bytes]) -> None:
         self.home, self._file = home, file
@@ -46,7 +46,8 @@ class CheckpointWriter:
         problem = self.log.problem or ring.problem(self.log.keys)
         if problem:
             raise Conflict(
-                f"{home.checkpoints} {problem}. Nothing is added to it: {typed_command('flux_audit verify')} says more."
+                f"{home.checkpoints} {problem}. Nothing was added to it. For details run: "
+                f"{typed_command('flux_audit verify')}."
             )
         self._ring = ring.settle(self.log.keys) if self.log.keys else ring
 
@@ -55,11 +56,11 @@ class CheckpointWriter:
             self._begin()
         own = self._ring.private(self.log.keys[-1])
         if own is None:
-            raise Conflict(f"The key of {self.home.checkpoints} is gone.")
+            raise Conflict(f"The signing key of {self.home.checkpoints} is missing. Restore it from a backup.")
         self._write(log_file.sign_line(self.log, own, kind, heads=heads or {}, next=next))
 
     def _begin(self) -> None:
-        """The first line of all: the key that everything after it is judged by."""
+        """Write the first line of the log, which introduces the signing key."""
         own = self.home.make_secret(signing.SIGNING_KEY, signing.generate)
         self._write(log_file.sign_line(self.log, own, "key", heads={}, next=signing.public_half(own)))
         files.sync_folder(self.home.checkpoints.parent)
@@ -70,38 +71,38 @@ class CheckpointWriter:
         self.log.lines.append(line)
 
     def follow_with(self, private: str) -> None:
-        """Another key is in force from here on."""
+        """Sign further lines with a new key, introduced by a line that the old key signs."""
         self.home.keep_secret(signing.NEXT_KEY, private)
         self.add("key", next=signing.public_half(private))
         self._ring = KeyRing.of(self.home).settle(self.log.keys)
 
     def checkpoint(self) -> NewCheckpoint:
-        """Sign where every chain stands that has moved since its last checkpoint, if its links hold."""
-        made = self._moved()
-        if made.heads:
+        """Verify and sign every chain with new entries since its last checkpoint."""
+        checkpoint = self._verify_changed()
+        if checkpoint.heads:
             _sync_database()
-            self.add("checkpoint", heads=made.heads)
-        for verdict in made.broken:
+            self.add("checkpoint", heads=checkpoint.heads)
+        for verdict in checkpoint.broken:
             log.critical("audit chain %s: entry %s %s", verdict.chain, verdict.broken_at, verdict.problem)
-        return made
+        return checkpoint
 
-    def _moved(self) -> NewCheckpoint:
-        made, known, now = NewCheckpoint(), self.log.known(), audit.heads()
-        for chain in sorted({*known, *now}):
+    def _verify_changed(self) -> NewCheckpoint:
+        checkpoint, known, heads = NewCheckpoint(), self.log.known(), audit.heads()
+        for chain in sorted({*known, *heads}):
             count = max(known.get(chain, ()), default=0)
-            before = (count, known[chain][count] if count else audit.GENESIS)
-            head = now.get(chain)
-            if head is not None and (head.seq, head.hash) == before:
+            last = (count, known[chain][count] if count else audit.GENESIS)
+            head = heads.get(chain)
+            if head is not None and (head.seq, head.hash) == last:
                 continue
             if head is None or head.seq <= count:
                 verdict = audit.verify(chain, known=known[chain])
             else:
-                verdict = audit.verify(chain, after=before)  # what came before was looked at then
+                verdict = audit.verify(chain, after=last)  # earlier entries were verified by earlier checkpoints
             if verdict.sound:
-                made.heads[chain] = (verdict.entries, verdict.head)
+                checkpoint.heads[chain] = (verdict.entries, verdict.head)
             else:
-                made.broken.append(verdict)
-        return made
+                checkpoint.broken.append(verdict)
+        return checkpoint
 
 
 @contextmanager
@@ -114,16 +115,16 @@ def open_writer(home: KeyHome) -> Iterator[CheckpointWriter]:
 
 
 def make_checkpoint(home: KeyHome | None = None) -> NewCheckpoint:
-    """A checkpoint now, in both places."""
+    """Make a checkpoint now, in the data home and the outside folder."""
     home = home or settings.HOME
-    with open_writer(home) as book:
-        made = book.checkpoint()
-    made.outside = copy_outside(home)
-    return made
+    with open_writer(home) as writer:
+        checkpoint = writer.checkpoint()
+    checkpoint.outside = copy_outside(home)
+    return checkpoint
 
 
 def try_checkpoint(home: KeyHome) -> None:
-    """A checkpoint where something more important must not fail for the want of one."""
+    """Make a checkpoint; errors are only logged, so that the caller's operation continues."""
     try:
         make_checkpoint(home)
     except (FluxError, DatabaseError) as error:
@@ -133,41 +134,41 @@ def try_checkpoint(home: KeyHome) -> None:
 
 
 def outside_log_path(home: KeyHome) -> Path | None:
-    """The other place: a file of the instance's name in the folder FLUX_CHECKPOINTS."""
+    """Path of the outside log: a file named after the instance in the folder FLUX_CHECKPOINTS."""
     return settings.CHECKPOINTS / f"{home.name}.jsonl" if settings.CHECKPOINTS else None
 
 
 def copy_outside(home: KeyHome) -> str:
-    """Bring the outside log up to the home's; why not, if that is not possible. It never takes a line away."""
+    """Append missing lines to the outside log; returns the reason if that fails. Lines are never removed."""
     target = outside_log_path(home)
     if target is None:
         return ""
 
     def add() -> None:
-        # The folder is not made: where a disk is not mounted, its place must not fill up instead.
+        # The folder is not created: if its disk is not mounted, the file would be written to the wrong disk.
         with log_file.locked_file(target, wait=False) as file:
-            theirs = log_file.complete_lines(file.read())
-            if not ours.startswith(theirs):
+            copied = log_file.complete_lines(file.read())
+            if not own_lines.startswith(copied):
                 raise Conflict(
                     f"{target} differs from {home.checkpoints}. See what differs: {typed_command('flux_audit verify')}"
                 )
-            if len(ours) > len(theirs):
-                log_file.append_lines(file, len(theirs), ours[len(theirs) :])
+            if len(own_lines) > len(copied):
+                log_file.append_lines(file, len(copied), own_lines[len(copied) :])
 
     try:
-        ours = log_file.complete_lines(home.checkpoints.read_bytes() if home.checkpoints.exists() else b"")
+        own_lines = log_file.complete_lines(home.checkpoints.read_bytes() if home.checkpoints.exists() else b"")
         call_with_timeout(target, add)
     except BlockingIOError:
-        return ""  # somebody else is at it
+        return ""  # another process is copying
     except (OSError, Conflict) as error:
         reason = error.message if isinstance(error, Conflict) else f"{target}: {error.strerror}."
-        log.critical("checkpoints are not kept outside: %s", reason)
+        log.critical("checkpoints could not be copied to the outside folder: %s", reason)
         return reason
     return ""
 
 
 def _sync_database() -> None:
-    """With durability `normal` a power loss could take entries that a checkpoint on the disk already knows."""
+    """Sync the database with durability `normal`, so that a power loss does not remove entries a checkpoint has."""
     if settings.DURABILITY != "normal":
         return
     if connection.vendor == "sqlite":
@@ -177,6 +178,6 @@ def _sync_database() -> None:
                 os.fsync(file.fileno())
         return
     with transaction.atomic(), connection.cursor() as cursor:
-        # A commit that waits takes everything before it to the disk; the message is only there to be committed.
+        # A synchronous commit also syncs all earlier ones; the message only gives it something to commit.
         cursor.execute("SET LOCAL synchronous_commit TO on")
         cursor.execute("SELECT pg_logical_emit_message(true, 'flux', 'checkpoint')")

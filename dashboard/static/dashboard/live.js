@@ -26,12 +26,13 @@
     const values = Object.fromEntries(Object.entries(data).filter(([, value]) => isWord(value)));
     if ("confidence" in values) values.confidence = Math.round(100 * values.confidence);
     if ("useful" in values) values.verdict = values.missed ? "missed" : values.useful ? "useful" : "not useful";
+    if (Object.hasOwn(table.reasons, values.why)) values.why = table.reasons[values.why];
     for (const name of table.plain) if (name in values) values[name] = String(values[name]).replaceAll("_", " ");
     const known = table.sentences[kind === table.recalled ? "recall" : kind];
     const places = [...(known || "").matchAll(/\{(\w+)(?:\|(\w+))?\}/g)];
     if (!known || places.some(([, name]) => !(name in values))) {
-      const told = Object.entries(data).filter(([, value]) => isWord(value)).map(([name, value]) => `${plain(name)} ${value}`);
-      return plain(kind) + (told.length ? `: ${told.join(" · ")}` : "");
+      const details = Object.entries(data).filter(([, value]) => isWord(value)).map(([name, value]) => `${plain(name)} ${value}`);
+      return plain(kind) + (details.length ? `: ${details.join(" · ")}` : "");
     }
     return known.replace(/\{(\w+)(?:\|(\w+))?\}/g, (_, name, word) =>
       word ? `${values[name]} ${values[name] === 1 ? word : table.many[word] || `${word}s`}` : values[name]);

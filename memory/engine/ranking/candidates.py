@@ -52,7 +52,7 @@ class Candidates:
     links: Floats = field(default_factory=lambda: np.empty(0, np.float32))  # activation through conduits, 0 to 1
     hop: Floats = field(default_factory=lambda: np.empty(0, np.float32))  # its title is mentioned by a match
     cites: Floats = field(default_factory=lambda: np.empty(0, np.float32))  # it mentions the title of a match
-    doors: Floats = field(default_factory=lambda: np.empty(0, np.float32))  # share of the question's entries it has
+    entry_links: Floats = field(default_factory=lambda: np.empty(0, np.float32))  # share of the question's entries
 
     def at(self, rows: NDArray[np.integer]) -> Places:
         """Index of each row in the table; -1 for rows that are no candidates."""
@@ -196,7 +196,7 @@ def gather_candidates(
         meaning[inside] = index.dense.scores(vector, rows[inside].astype(np.int64))
     low, mean, deviation = matches.statistics
     best = matches.meaning[1]
-    links, hop, cites, doors = np.zeros((4, len(rows)), np.float32)
+    links, hop, cites, entry_links = np.zeros((4, len(rows)), np.float32)
     return Candidates(
         rows=rows,
         source=source,
@@ -214,7 +214,7 @@ def gather_candidates(
         links=links,
         hop=hop,
         cites=cites,
-        doors=doors,
+        entry_links=entry_links,
     )
 
 

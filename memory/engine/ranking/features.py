@@ -112,7 +112,7 @@ def measure_features(index: Index, query: Query, columns: CandidateColumns, pool
     put("hop_meaning", hop * meaning)
     put("cites", candidates.cites[pool])
     put("links", candidates.links[pool])
-    put("doors", candidates.doors[pool])
+    put("doors", candidates.entry_links[pool])
     return table.values
 
 
@@ -236,29 +236,29 @@ def _put_neighbours(
         index.columns["length"][candidates.rows],
     )
     one_before, one_after, two_before, two_after = beside
-    before, after = every[:, one_before], every[:, one_after]
-    answers = before[0] * before[1]
-    put("before", before[0])
+    previous, following = every[:, one_before], every[:, one_after]
+    answers = previous[0] * previous[1]
+    put("before", previous[0])
     put("before_2", every[0, two_before])
-    put("after", after[0])
+    put("after", following[0])
     put("after_2", every[0, two_after])
-    put("before_asks", before[1])
+    put("before_asks", previous[1])
     put("answers", answers)
     put("answers_named", answers * every[2, pool])
-    put("after_asks", after[1])
+    put("after_asks", following[1])
     if len(columns.named):
-        put("named_before", before[2])
+        put("named_before", previous[2])
     # Gain of words and meaning if a row is read together with the turns beside it.
     counts = np.zeros((candidates.counts.shape[0], count + 1), np.float32)
     counts[:, :count] = candidates.counts
     rows, idf, own = candidates.rows[pool], candidates.asked.idf, 2 * counts[:, pool]
     whole = own + counts[:, one_before] + counts[:, one_after]
-    lengths = every[4, pool] + np.float32(0.5) * (before[4] + after[4])
+    lengths = every[4, pool] + np.float32(0.5) * (previous[4] + following[4])
     gained = bm25.score_counts(index, rows, whole, idf, SHORT, lengths) - bm25.score_counts(
         index, rows, own, idf, SHORT
     )
     put("context_words", gained)
-    put("context_meaning", np.float32(0.5) * (before[3] + after[3]))
+    put("context_meaning", np.float32(0.5) * (previous[3] + following[3]))
 
 
 def _put_form(

@@ -17,7 +17,7 @@ from memory.engine.text.question import Query
 
 
 class LinkedCandidates:
-    """Rows and strengths: by entries (`doors`), titles (`hop`, `cites`), dates (`then`) and conduits (`reached`)."""
+    """Rows and strengths by entries (`entry_links`), titles (`hop`, `cites`), dates (`then`), conduits (`reached`)."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class LinkedCandidates:
     ) -> None:
         self.spread: Spread | None = None
         none = np.empty(0, np.int32), np.empty(0, np.float32)
-        self.doors = self.hop = self.cites = self.reached = none
+        self.entry_links = self.hop = self.cites = self.reached = none
         self.rows = self.then = none[0]
         if "time" not in settings.without:
             parsed = [parse_period(mention.feature) for mention in query.mentions if mention.kind == "date"]
@@ -43,16 +43,16 @@ class LinkedCandidates:
                 self.rows = self.then = candidates.rows_said_in(index, periods, vector, allowed, settings.then)
         if "links" in settings.without:
             return
-        *self.doors, keys = candidates.rows_by_entries(index, query, allowed, settings.doors)  # type: ignore[assignment]
+        *self.entry_links, keys = candidates.rows_by_entries(index, query, allowed, settings.entry_links)  # type: ignore[assignment]
         heads, strength = candidates.best_matches(
             index, matches, named, settings.balance, settings.speaker, settings.heads
         )
         if len(heads):
             if space.titled:
-                self.hop = candidates.rows_titled(index, heads, strength, keys, allowed, settings.doors)
-                self.cites = candidates.rows_citing(index, heads, strength, keys, allowed, settings.doors)
+                self.hop = candidates.rows_titled(index, heads, strength, keys, allowed, settings.entry_links)
+                self.cites = candidates.rows_citing(index, heads, strength, keys, allowed, settings.entry_links)
             self._follow_conduits(index, heads, strength, allowed, now, settings, caps)
-        self.rows = np.concatenate((self.then, self.doors[0], self.hop[0], self.cites[0], self.reached[0]))
+        self.rows = np.concatenate((self.then, self.entry_links[0], self.hop[0], self.cites[0], self.reached[0]))
 
     def _follow_conduits(
         self,
@@ -85,7 +85,7 @@ class LinkedCandidates:
     def fill_columns(self, gathered: Candidates) -> None:
         """Write the strengths into the columns of the gathered candidates."""
         for (rows, values), column in (
-            (self.doors, gathered.doors),
+            (self.entry_links, gathered.entry_links),
             (self.hop, gathered.hop),
             (self.cites, gathered.cites),
             (self.reached, gathered.links),

@@ -79,7 +79,7 @@ def score_candidates(
     boost = vote_boost.NO_BOOST
     if "learning" not in settings.without:
         boost = vote_boost.compute_boost(index.learned, query, vector, index, settings.learning, allowed)
-    has_lead = len(linked.doors[0]) or len(linked.then) or len(boost.candidates)
+    has_lead = len(linked.entry_links[0]) or len(linked.then) or len(boost.candidates)
     if not has_lead and _is_nonsense(matches, settings):
         return None
     more = [(linked.rows, BY_LINK), (boost.candidates, BY_LEARNING)]
@@ -177,10 +177,10 @@ def _choose_pool(index: Index, columns: CandidateColumns, loss: Floats, settings
     if len(candidates.rows) <= settings.pool:
         return np.arange(len(candidates.rows))
     grain_id = index.columns["id"][candidates.rows]
-    signals = candidates.hop + candidates.cites + candidates.links + candidates.doors + np.float32(0.5) * fused
+    signals = candidates.hop + candidates.cites + candidates.links + candidates.entry_links + np.float32(0.5) * fused
     if columns.beside is not None:
-        before, after = values_at(fused, columns.beside[0]), values_at(fused, columns.beside[1])
-        signals += before + (before + after) / 4 + columns.session_best
+        previous, following = values_at(fused, columns.beside[0]), values_at(fused, columns.beside[1])
+        signals += previous + (previous + following) / 4 + columns.session_best
     priority = columns.whole - loss + np.float32(settings.beside) * signals
     priority[np.lexsort((grain_id, -fused))[: settings.plain]] = np.inf
     priority[candidates.source & (BY_STANDING | BY_LEARNING) != 0] = np.inf

@@ -36,7 +36,7 @@ class Settings:
     # 0..20. Best matches whose links and titles are followed.
     heads: int = 4
     # 0..1,000. Grains of one entry that become candidates.
-    doors: int = 32
+    entry_links: int = 32
     # 0..300. Grains said in the time the question names that become candidates.
     then: int = 48
     # 0..300. Grains reached by signal propagation that become candidates, strongest first.

@@ -1,4 +1,4 @@
-"""Admin pages of clusters, their members, and the usefulness of memories by cluster (Touch)."""
+"""Admin pages of clusters, their members, and the usefulness of memories by cluster (ClusterUse)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LAYERS = {Cluster.Layer.GRAINS.value: "memories", Cluster.Layer.ENTRIES.value: 
 
 
 def _of_cluster(text: str) -> Q:
-    """By a cluster's id. Its number first: the indexes lead with the space."""
+    """Filter rows by the id of a cluster. Looks up its row id first, because the indexes begin with the space."""
     space, number = Cluster.objects.filter(uuid=uuid.UUID(text)).values_list("space_id", "pk").first() or (0, 0)
     return Q(space=space, cluster=number)
 

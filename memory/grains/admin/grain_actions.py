@@ -12,7 +12,7 @@ from accounts.principals import Principal
 from accounts.verbs import Verb
 from memory.grains.lifecycle import grain_history, verbs
 from memory.grains.lifecycle.purge import purge
-from memory.grains.lifecycle.rules import ACTIVE, ARCHIVED, DORMANT, PENDING, QUARANTINED
+from memory.grains.lifecycle.rules import ACTIVE, ARCHIVED, DORMANT, PENDING, QUARANTINED, reason_text
 from memory.grains.models import DecayClass, Grain
 
 MOODS: dict[str, BadgeStyle] = {
@@ -136,7 +136,7 @@ def history_rows(found: list[grain_history.HistoryStep]) -> list[tuple[Any, ...]
             formatting.relative_time(one.at),
             badge(one.before),
             badge(one.after),
-            one.reason or one.why,
+            one.reason or reason_text(one.why),
             one.actor,
             grain_history.format_numbers(one.numbers) or formatting.NONE,
         )

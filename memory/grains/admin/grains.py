@@ -71,7 +71,7 @@ class GrainAdmin(FluxModelAdmin):
     group = "Memory"
     about = "Stored memories with their text, provenance and status."
     space_path = "space_id"
-    acts = (
+    row_actions = (
         Action(
             "pin",
             "Pin",
@@ -173,7 +173,7 @@ class GrainAdmin(FluxModelAdmin):
             Section(
                 "Words and entities",
                 ("word or entity", "kind", "weight now"),
-                _doors(found.doors),
+                _entry_link_rows(found.entry_links),
                 says="It has no words or entities that recall could match.",
             ),
             Section(
@@ -222,7 +222,7 @@ class GrainAdmin(FluxModelAdmin):
 
     @admin.display(description="confidence")
     def believed(self, row: Any) -> Any:
-        """With the provenance the memory counts as, where writers of a higher one have confirmed it."""
+        """Confidence, with the provenance the memory counts as where writers of a higher one have confirmed it."""
         authority = origins.AUTHORITY[row.authority]
         if authority == row.origin:
             return cells.bar(row.confidence)
@@ -286,16 +286,16 @@ def _tie(tie: GrainLink) -> tuple[Any, ...]:
     )
 
 
-def _doors(doors: list[dossier.GrainFeature]) -> list[tuple[Any, ...]]:
+def _entry_link_rows(entry_links: list[dossier.GrainFeature]) -> list[tuple[Any, ...]]:
     """Rows of entities and learned terms, then one row with all other words of the text."""
     rows: list[tuple[Any, ...]] = [
-        (door.feature, door.kind, cells.bar(door.weight)) for door in doors if door.weight is not None
+        (link.feature, link.kind, cells.bar(link.weight)) for link in entry_links if link.weight is not None
     ]
-    plain = [door for door in doors if door.weight is None]
+    plain = [link for link in entry_links if link.weight is None]
     if plain:
         # With an index in memory the rarest come first, with their inverse document frequency.
-        said = [door.feature if door.idf is None else f"{door.feature} {door.idf:.1f}" for door in plain]
-        rows.append((formatting.chips(said), "words", formatting.NONE))
+        labels = [link.feature if link.idf is None else f"{link.feature} {link.idf:.1f}" for link in plain]
+        rows.append((formatting.chips(labels), "words", formatting.NONE))
     return rows
 
 
@@ -317,9 +317,9 @@ def _lineage(found: dossier.GrainDossier) -> list[tuple[Any, ...]]:
 
 
 def _opinion(one: GrainVote) -> tuple[Any, ...]:
-    said = "missing from the answer" if one.missed else "useful" if one.vote > 0 else "not useful"
-    said = f"{said}, implied" if one.implied else said
-    badge = formatting.badge(said, "good" if one.vote > 0 else "warn")
+    label = "missing from the answer" if one.missed else "useful" if one.vote > 0 else "not useful"
+    label = f"{label}, implied" if one.implied else label
+    badge = formatting.badge(label, "good" if one.vote > 0 else "warn")
     return formatting.relative_time(one.at), badge, formatting.shorten(one.query or "", 80), one.by or formatting.NONE
 
 

@@ -30,7 +30,7 @@ class TransitionAdmin(FluxModelAdmin):
     list_display = ["about_grain", "from_badge", "to_badge", "cause", "by", "when", "space"]
     list_filter = [
         filters.values("after", "to", [*Grain.Status.values, *rules.CLASSES]),
-        filters.typed("why", "cause", lambda text: Q(why__startswith=text)),
+        filters.typed("why", "cause", lambda text: _with_reason(text)),
         filters.typed("by", "by", lambda text: Q(actor=text) | Q(actor__endswith=f":{text}")),
         filters.typed("grain", "memory id", lambda text: Q(grain__uuid=_uuid(text))),
         filters.day("since", "from day", "at"),
@@ -68,7 +68,11 @@ class TransitionAdmin(FluxModelAdmin):
 
     @admin.display(description="cause")
     def cause(self, row: Any) -> Any:
-        return formatting.shorten(row.reason, 80) if row.why == rules.BY_HAND and row.reason else row.why
+        return (
+            formatting.shorten(row.reason, 80)
+            if row.why == rules.BY_HAND and row.reason
+            else rules.reason_text(row.why)
+        )
 
     @admin.display(description="measured values")
     def decided_by(self, row: Any) -> Any:
@@ -125,6 +129,12 @@ class TombstoneAdmin(FluxModelAdmin):
     @admin.display(description="by", ordering="actor")
     def by(self, row: Any) -> str:
         return str(row.actor)
+
+
+def _with_reason(text: str) -> Q:
+    """Rows whose reason begins with a text, as stored or as shown."""
+    shown = [why for why, shown in rules.reason_texts().items() if shown.startswith(text)]
+    return Q(why__startswith=text) | Q(why__in=shown)
 
 
 def _uuid(text: str) -> Any:

@@ -21,7 +21,7 @@ from memory.recall.trace_record import TraceRecord, unpack_trace
 _MOODS: dict[str, BadgeStyle] = {"warm": "good"}
 
 
-def receipt(row: Trace) -> TraceRecord:
+def trace_record(row: Trace) -> TraceRecord:
     return TraceRecord(
         row.uuid,
         row.space_id,
@@ -38,7 +38,7 @@ def receipt(row: Trace) -> TraceRecord:
 
 @admin.register(Trace)
 class TraceAdmin(FluxModelAdmin):
-    # Questions of others are private: the same rule as in `traces.find`.
+    # Questions of others are private: the same rule as in `trace_list.list_traces`.
     reads = "grains.manage"
     called = ("trace", "traces")
     group = "Memory"
@@ -80,7 +80,7 @@ class TraceAdmin(FluxModelAdmin):
         return formatting.shorten(row.query, 60)
 
     def sections(self, request: HttpRequest, row: Any) -> list[Section]:
-        why = explain.explain_record(receipt(row))["grains"]
+        why = explain.explain_record(trace_record(row))["grains"]
         named = {one["grain_id"] for one in why} | {
             step[end] for one in why for step in one["path"] for end in ("from_grain", "to_grain") if step.get(end)
         }
@@ -147,7 +147,7 @@ class TraceAdmin(FluxModelAdmin):
 
     @admin.display(description="summary")
     def says(self, row: Any) -> Any:
-        return explain.explain_record(receipt(row))["says"]
+        return explain.explain_record(trace_record(row))["says"]
 
     @admin.display(description="confidence", ordering="confidence")
     def sure(self, row: Any) -> Any:
@@ -163,11 +163,11 @@ class TraceAdmin(FluxModelAdmin):
 
     @admin.display(description="filters")
     def bounded(self, row: Any) -> Any:
-        return formatting.pretty_json(receipt(row).body.get("bounds"))
+        return formatting.pretty_json(trace_record(row).body.get("bounds"))
 
     @admin.display(description="words and entities")
     def features(self, row: Any) -> Any:
-        return formatting.chips(receipt(row).body.get("features", []))
+        return formatting.chips(trace_record(row).body.get("features", []))
 
 
 def _of(known: dict[str, SafeString], grain: str | None) -> Any:

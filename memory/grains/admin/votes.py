@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from accounts.adminsite import filters, formatting
 from accounts.adminsite.modeladmin import FluxModelAdmin, Section
 from memory.grains.admin import cells
-from memory.grains.models import Effect, Vote
+from memory.grains.models import Vote, VoteEffect
 from memory.learning import credit
 
 _BEGINNING = 120
@@ -103,7 +103,7 @@ class VoteAdmin(FluxModelAdmin):
         return formatting.badge("withdrawn") if row.undone_at else formatting.badge("applied", "good")
 
     def sections(self, request: HttpRequest, row: Any) -> list[Section]:
-        effects = Effect.objects.filter(space=row.space_id, vote=row.pk).select_related(
+        effects = VoteEffect.objects.filter(space=row.space_id, vote=row.pk).select_related(
             "conduit__from_entry", "conduit__from_grain", "conduit__to_grain"
         )[:_MOST]
         return [
@@ -121,8 +121,8 @@ def _link(conduit: Any) -> Any:
     return cells.link_to("conduit", conduit.pk, f"{start} → {formatting.shorten(conduit.to_grain.text, 40)}")
 
 
-def _weights(effect: Effect) -> tuple[str, str, str]:
+def _weights(effect: VoteEffect) -> tuple[str, str, str]:
     conduit = effect.conduit
-    before = conduit.weight if conduit.base is None else conduit.base
+    base = conduit.weight if conduit.base is None else conduit.base
     part = (effect.gain - effect.loss) / credit.UNIT
-    return f"{before:.3f}", f"{conduit.weight:.3f}", f"{part:+.3f}"
+    return f"{base:.3f}", f"{conduit.weight:.3f}", f"{part:+.3f}"

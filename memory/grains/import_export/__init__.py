@@ -1,1 +1,1 @@
-"""Grains on their way into a space from elsewhere, and out of it."""
+"""Import and export of grains and conduits."""

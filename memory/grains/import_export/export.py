@@ -1,4 +1,4 @@
-"""A space's grains and what was learned about them, row by row, for an export."""
+"""Export of a space's grains and learned conduits, row by row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GRAINS = (
     f"SELECT {hydrate.COLUMNS} FROM {_GRAIN} WHERE space_id = %s AND id > %s AND status <> %s "  # noqa: S608
     "ORDER BY id LIMIT %s"
 )
-# Somebody said it, or votes or use taught it. What a store wires by itself the next memory wires by itself too.
+# Conduits that were stated, or changed by votes or use. Those made by a store are made again by the import.
 _TAUGHT = (Relation.SUPPORTS, Relation.CONTRADICTS, Relation.SUPERSEDES, Relation.CAUSED_BY)
 _CONDUITS = (
     "SELECT c.id, f.uuid, e.kind, e.feature, t.uuid, c.relation, c.weight, c.affinity, c.decay_class, c.made_at, "  # noqa: S608
@@ -38,19 +38,19 @@ _LEFT_OUT = ("origin",)  # the same as provenance
 
 @selector("grains.export", needs="graph.export")
 def export_grains(principal: Principal) -> Iterator[dict[str, Any]]:
-    """Every grain that is not about to be deleted, the oldest first."""
+    """Every grain that is not pending deletion, oldest first."""
     return _grains(principal.space or 0)
 
 
 @selector("grains.export_links", needs="graph.export")
 def export_links(principal: Principal) -> Iterator[dict[str, Any]]:
-    """Every conduit that says more than the next memory would find out by itself."""
+    """Every conduit that an import would not create by itself."""
     return _links(principal.space or 0)
 
 
 @verb("grains.exported", needs="graph.export")
 def record_export(call: RunningCall, *, grains: int, links: int, form: str) -> Change:
-    """That a space was taken out as a whole stands in its audit."""
+    """Record the export of a whole space in its audit chain."""
 
     def change() -> dict[str, Any]:
         call.record("", grains=grains, links=links, form=form)

@@ -1,4 +1,4 @@
-"""One grain from elsewhere before it is written: every field checked, its origin lowered to what may be vouched for."""
+"""Validated input of one imported grain: every field checked, its origin limited to the maximum provenance."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fluxcore.errors import Invalid
 from memory.grains import grain_input
 from memory.grains.models import DecayClass, Grain
 
-# Beside what a store takes: what another memory knows about a grain.
+# Fields beside those of a store that another memory knows about a grain.
 IMPORT_FIELDS = (
     "recorded_at",
     "status",
@@ -26,7 +26,7 @@ IMPORT_FIELDS = (
 FIELDS = (*grain_input.FIELDS, *IMPORT_FIELDS)
 _CLASSES = {kind.name.lower(): kind for kind in DecayClass}
 _STATUSES = tuple(one for one in Grain.Status.values if one != Grain.Status.PENDING_DELETION)
-_MOST = 1_000_000  # times a text was said again
+_MOST = 1_000_000  # corroborations of one grain
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class ImportedItem:
     confidence: float
     authority: int
     corroborations: int
-    label: str  # who wrote it there
+    label: str  # its writer in the other memory
 
     @property
     def capped(self) -> bool:
@@ -48,15 +48,15 @@ class ImportedItem:
 
 
 def check_imported_item(given: Any, *, ceiling: str) -> ImportedItem:
-    """The arrival, or a refusal that names the field."""
+    """Validate an imported grain; raises Invalid with the name of the field."""
     if not isinstance(given, dict):
         raise Invalid("Each item must be an object with content.", field="items")
     claimed = given.get("provenance")
     if claimed is not None and not isinstance(claimed, str):
         raise Invalid("provenance must be a text.", field="provenance")
     origin = origins.capped(claimed, ceiling=ceiling)
-    said = {name: value for name, value in given.items() if name not in IMPORT_FIELDS and name != "provenance"}
-    item = grain_input.check_grain_input(said, ceiling=ceiling, origin=origin)
+    fields = {name: value for name, value in given.items() if name not in IMPORT_FIELDS and name != "provenance"}
+    item = grain_input.check_grain_input(fields, ceiling=ceiling, origin=origin)
     recorded = given.get("recorded_at")
     return ImportedItem(
         item,
@@ -66,7 +66,7 @@ def check_imported_item(given: Any, *, ceiling: str) -> ImportedItem:
         _CLASSES[_one_of(given, "decay_class", tuple(_CLASSES), "working")],
         _is(given, "pinned", bool, False),
         _number(given, "confidence", 1.0, 1.0),
-        # Never more than the origin bears: what was derived from less keeps the less.
+        # Never higher than that of its origin: a grain derived from a lower authority keeps the lower one.
         origins.RANK[origins.lowest(origin, _one_of(given, "authority", origins.AUTHORITY, origin))],
         int(_number(given, "corroborations", 0, _MOST)),
         _is(given, "writer", str, "")[:128],

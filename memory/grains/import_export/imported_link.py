@@ -1,4 +1,4 @@
-"""Conduits from elsewhere: what another memory had learned or been told about how its grains hang together."""
+"""Imported conduits: links between grains that another memory was told or has learned."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _COLUMNS = (
     "use_count",
 )
 _TABLE = Conduit._meta.db_table
-# What was learned here goes before what was learned elsewhere.
+# What was learned in this space overrides what was learned in another one.
 _UNLESS_LEARNED = (
     "ON CONFLICT (space_id, {begins}, to_grain_id, relation) WHERE {other} IS NULL DO UPDATE SET "
     "weight = excluded.weight, affinity = excluded.affinity, decay_class = excluded.decay_class, "
@@ -50,7 +50,7 @@ _FROM_ENTRY = _UNLESS_LEARNED.format(begins="from_entry_id", other="from_grain_i
 
 @dataclass(frozen=True)
 class ImportedLink:
-    """A checked conduit. It begins at a grain or at an entry."""
+    """Validated input of one conduit; it begins at a grain or at an entry."""
 
     to: uuid.UUID
     relation: int
@@ -66,7 +66,7 @@ class ImportedLink:
 
 @verb("grains.import_links", needs="import")
 def import_links(call: RunningCall, *, links: Sequence[Any], source: str) -> Change:
-    """Take up to AT_ONCE conduits in one commit. Their grains are of this space, by id."""
+    """Import up to AT_ONCE conduits in one commit, between grains of this space."""
     if not 1 <= len(links) <= AT_ONCE:
         raise Invalid(f"links must be a list of 1 to {AT_ONCE}.", field="links")
     good, results = check_links(links)
@@ -87,7 +87,7 @@ def check_links(links: Sequence[Any]) -> tuple[list[tuple[int, ImportedLink]], l
 def write_links(
     call: RunningCall, good: Sequence[tuple[int, ImportedLink]], results: list[dict[str, Any]], source: str
 ) -> list[dict[str, Any]]:
-    """Write them inside the running write; what became of each."""
+    """Write conduits inside the running write; returns the result of each."""
     space = call.principal.space
     if space is None:
         raise Invalid("The space to import into is missing.", field="space")
@@ -160,7 +160,7 @@ class _LinkedEntry:
 
 
 def check_imported_link(given: Any) -> ImportedLink:
-    """The conduit, or a refusal that names the field."""
+    """Validate an imported conduit; raises Invalid with the name of the field."""
     if not isinstance(given, dict) or not set(given) <= set(FIELDS):
         raise Invalid(f"A link must be an object with {', '.join(FIELDS)}.", field="links")
     grain, entry = given.get("from"), given.get("entry")

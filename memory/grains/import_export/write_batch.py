@@ -1,5 +1,5 @@
-"""Grains from elsewhere become grains of a space. What is here already is left as it is, so that an import that was
-broken off or is repeated goes on where it was and changes nothing twice."""
+"""Write a batch of imported grains. Existing grains are not changed, so that an interrupted or repeated import
+continues and changes nothing twice."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memory.grains.import_export.imported_item import ImportedItem, check_import
 from memory.grains.linking import Existing
 from memory.grains.models import Grain
 
-AT_ONCE = 250  # of one commit
+AT_ONCE = 250  # grains or conduits of one commit
 STORED, THERE, REFUSED = "stored", "there", "refused"
 _COLUMNS = (
     "uuid",
@@ -48,7 +48,7 @@ _NEW = "RETURNING id, digest, origin, session"
 
 @verb("grains.import", needs="import")
 def import_grains(call: RunningCall, *, items: Sequence[Any], source: str) -> Change:
-    """Take up to AT_ONCE grains from elsewhere in one commit; each is stored, there already, or refused."""
+    """Import up to AT_ONCE grains in one commit; each is stored, exists already, or is refused."""
     if not 1 <= len(items) <= AT_ONCE:
         raise Invalid(f"items must be a list of 1 to {AT_ONCE}.", field="items")
     good, results = check_items(items, ceiling=call.principal.ceiling)
@@ -60,25 +60,25 @@ def import_grains(call: RunningCall, *, items: Sequence[Any], source: str) -> Ch
 
 
 def check_items(items: Sequence[Any], *, ceiling: str) -> tuple[list[tuple[int, ImportedItem]], list[dict[str, Any]]]:
-    """What can be taken, by its place, and the refusals of the rest at theirs."""
-    good: list[tuple[int, ImportedItem]] = []
+    """Validated items by index, and the refusals of all others by theirs."""
+    valid: list[tuple[int, ImportedItem]] = []
     results: list[dict[str, Any]] = [{} for _ in items]
     for index, given in enumerate(items):
         try:
-            good.append((index, check_imported_item(given, ceiling=ceiling)))
+            valid.append((index, check_imported_item(given, ceiling=ceiling)))
         except FluxError as error:
             results[index] = _refused(error)
-    return good, results
+    return valid, results
 
 
 def _refused(error: FluxError) -> dict[str, Any]:
     return {"status": REFUSED, "grain_id": None, "capped": False, "error": error.body()}
 
 
-def _removal(one: ImportedItem, then: Existing) -> FluxError | None:
-    """An import brings back nothing a person removed here: whoever wants it back says so on its page."""
-    status = then.status_for(one.authority)
-    if then.same is not None or status == Grain.Status.ACTIVE:
+def _removal(imported: ImportedItem, earlier: Existing) -> FluxError | None:
+    """Refusal of a text that a person removed: an import does not restore it, only the page of the memory does."""
+    status = earlier.status_for(imported.authority)
+    if earlier.same is not None or status == Grain.Status.ACTIVE:
         return None
     return Conflict(
         "A person removed this memory in this space. To import it, undo the deletion or release it first.",
@@ -87,68 +87,83 @@ def _removal(one: ImportedItem, then: Existing) -> FluxError | None:
 
 
 def write_items(
-    call: RunningCall, good: Sequence[tuple[int, ImportedItem]], results: list[dict[str, Any]], source: str
+    call: RunningCall, valid: Sequence[tuple[int, ImportedItem]], results: list[dict[str, Any]], source: str
 ) -> list[dict[str, Any]]:
-    """Write them inside the running write; what became of each."""
+    """Write grains inside the running write; returns the result of each."""
     space = call.principal.space
     if space is None:
         raise Invalid("The space to import into is missing.", field="space")
     first: dict[tuple[str, str, str], ImportedItem] = {}
-    for _, one in good:
-        first.setdefault(one.item.key, one)
+    for _, imported in valid:
+        first.setdefault(imported.item.key, imported)
     unique = list(first.values())
-    before = linking.find_existing(space, [one.item for one in unique], clock.now()) if unique else []
-    refusals = {one.item.key: _removal(one, then) for one, then in zip(unique, before, strict=True)}
+    existing = linking.find_existing(space, [imported.item for imported in unique], clock.now()) if unique else []
+    refusals = {
+        imported.item.key: _removal(imported, earlier) for imported, earlier in zip(unique, existing, strict=True)
+    }
     if any(refusals.values()):
-        pairs = [(one, then) for one, then in zip(unique, before, strict=True) if refusals[one.item.key] is None]
-        unique, before = [one for one, _ in pairs], [then for _, then in pairs]
-    known = _there(before, unique)
-    new = [(one, then) for one, then in zip(unique, before, strict=True) if then.same is None]
-    fits, no_room = usage.count_fitting(call.principal, [one.item.text for one, _ in new])
+        pairs = [
+            (imported, earlier)
+            for imported, earlier in zip(unique, existing, strict=True)
+            if refusals[imported.item.key] is None
+        ]
+        unique, existing = [imported for imported, _ in pairs], [earlier for _, earlier in pairs]
+    known = _there(existing, unique)
+    new = [(imported, earlier) for imported, earlier in zip(unique, existing, strict=True) if earlier.same is None]
+    fits, over_limit = usage.count_fitting(call.principal, [imported.item.text for imported, _ in new])
     new = new[:fits]
-    salts = {one.item.key: texts.new_salt() for one, _ in new}
+    salts = {imported.item.key: texts.new_salt() for imported, _ in new}
     if new:
         _insert(call, space, new, salts, source)
-        usage.add_usage(call.principal, [one.item.text for one, _ in new])
-        known |= {one.item.key: one.item.grain for one, _ in new}
-    for index, one in good:
-        grain = known.get(one.item.key)
-        refusal = refusals[one.item.key] or (no_room if grain is None else None)
+        usage.add_usage(call.principal, [imported.item.text for imported, _ in new])
+        known |= {imported.item.key: imported.item.grain for imported, _ in new}
+    for index, imported in valid:
+        grain = known.get(imported.item.key)
+        refusal = refusals[imported.item.key] or (over_limit if grain is None else None)
         if refusal is not None:
             results[index] = _refused(refusal)
             continue
-        stored = grain == one.item.grain
+        stored = grain == imported.item.grain
         if stored:
-            digest = texts.salted(one.item.digest, salts[one.item.key])
-            call.record(str(grain), digest=digest, origin=one.item.origin, status="imported", source=source)
+            digest = texts.salted(imported.item.digest, salts[imported.item.key])
+            call.record(str(grain), digest=digest, origin=imported.item.origin, status="imported", source=source)
         results[index] = {
             "status": STORED if stored else THERE,
             "grain_id": str(grain),
-            "capped": stored and one.capped,
+            "capped": stored and imported.capped,
             "error": None,
         }
     return results
 
 
 def preview_items(
-    space: int, good: Sequence[tuple[int, ImportedItem]], results: list[dict[str, Any]]
+    space: int, valid: Sequence[tuple[int, ImportedItem]], results: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """What would become of each, with nothing written."""
-    before = linking.find_existing(space, [one.item for _, one in good], clock.now()) if good else []
+    """Result that each item would have; writes nothing."""
+    existing = linking.find_existing(space, [imported.item for _, imported in valid], clock.now()) if valid else []
     seen: set[tuple[str, str, str]] = set()
-    for (index, one), then in zip(good, before, strict=True):
-        refusal = _removal(one, then)
+    for (index, imported), earlier in zip(valid, existing, strict=True):
+        refusal = _removal(imported, earlier)
         if refusal is not None:
             results[index] = _refused(refusal)
             continue
-        there = then.same is not None or one.item.key in seen
-        seen.add(one.item.key)
-        results[index] = {"status": THERE if there else STORED, "grain_id": None, "capped": one.capped, "error": None}
+        exists = earlier.same is not None or imported.item.key in seen
+        seen.add(imported.item.key)
+        results[index] = {
+            "status": THERE if exists else STORED,
+            "grain_id": None,
+            "capped": imported.capped,
+            "error": None,
+        }
     return results
 
 
-def _there(before: Sequence[Existing], unique: Sequence[ImportedItem]) -> dict[tuple[str, str, str], uuid.UUID]:
-    numbers = {then.same: one.item.key for one, then in zip(unique, before, strict=True) if then.same is not None}
+def _there(existing: Sequence[Existing], unique: Sequence[ImportedItem]) -> dict[tuple[str, str, str], uuid.UUID]:
+    numbers = {
+        earlier.same: imported.item.key
+        for imported, earlier in zip(unique, existing, strict=True)
+        if earlier.same is not None
+    }
     found = Grain.objects.filter(pk__in=list(numbers)).values_list("pk", "uuid")
     return {numbers[number]: outside for number, outside in found}
 
@@ -161,7 +176,7 @@ def _insert(
     source: str,
 ) -> None:
     moment, who = clock.now(), call.principal.actor
-    ordinals = linking.ordinals([one.item for one, _ in new], [then for _, then in new])
+    ordinals = linking.ordinals([one.item for one, _ in new], [earlier for _, earlier in new])
     values = [
         (
             one.item.grain,
@@ -193,8 +208,8 @@ def _insert(
         (digest, origin, session): number
         for number, digest, origin, session in raw_sql.upsert(Grain, _COLUMNS, values, _NEW)
     }
-    placed = [linking.NewGrain(numbers[one.item.key], one.item) for one, _ in new]
-    told = linking.link_grains(space, placed, [then for _, then in new], moment)
-    full_text.index_terms(space, [(one.grain, one.item.keys) for one in placed])
+    linked = [linking.NewGrain(numbers[one.item.key], one.item) for one, _ in new]
+    packed = linking.link_grains(space, linked, [earlier for _, earlier in new], moment)
+    full_text.index_terms(space, [(one.grain, one.item.keys) for one in linked])
     grains_jobs.ask_for_enrichment(space)
-    call.event("grains.imported", "", {"grains": len(new), "source": source}, changes.merge_packed(told.values()))
+    call.event("grains.imported", "", {"grains": len(new), "source": source}, changes.merge_packed(packed.values()))

@@ -1,1 +1,1 @@
-"""What becomes of a grain: it fades, is put aside, comes back by use, and goes only on a person's word."""
+"""Lifecycle of grains: decay, archive, quarantine, revival by use, deletion and purge."""

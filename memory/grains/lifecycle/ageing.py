@@ -1,4 +1,4 @@
-"""Grains are looked at one after the other, and change as the rules say: a page in one commit, and then the next."""
+"""The job `grains.decay`: applies the lifecycle rules to the grains of a space, one page per commit."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _page(space: int, after: int) -> list[AgingGrain]:
 
 
 def plan_transitions(space: int, found: list[AgingGrain]) -> list[PlannedTransition]:
-    """What becomes of these grains, by what is known of them now."""
+    """Transitions of these grains by the rules, from their present state."""
     if not found:
         return []
     now, numbers = clock.now(), [row.id for row in found]
@@ -89,13 +89,13 @@ def plan_transitions(space: int, found: list[AgingGrain]) -> list[PlannedTransit
             spread.get(row.id, 0),
             (now - votes.last_useful).total_seconds() / DAY if votes.last_useful else None,
         )
-        for verdict, before in (
+        for verdict, current in (
             (rules.next_status(known), row.status),
             (rules.next_decay_class(known), _CLASSES[row.decay_class]),
         ):
             if verdict is not None:
-                steps.append(PlannedTransition(row.id, row.uuid, before, verdict.after, verdict.why, verdict.numbers))
-                break  # one thing at a time: what left is not promoted
+                steps.append(PlannedTransition(row.id, row.uuid, current, verdict.after, verdict.why, verdict.numbers))
+                break  # one change at a time: a grain that stops being active is not promoted
     return steps
 
 
@@ -111,12 +111,12 @@ def _apply(run: Run, space: int, steps: list[PlannedTransition], after: int | No
 
 
 def _strongest(space: int, grains: list[int], now: int) -> dict[int, float]:
-    """The strongest link of each grain now, in either direction: between grains signals travel both ways."""
+    """Present weight of each grain's strongest link, in either direction: signals between grains go both ways."""
     found = np.zeros(len(grains), np.float32)
     place = {grain: at for at, grain in enumerate(grains)}
     names = ("to_grain_id", "from_grain_id", "weight", "used_at", "made_at", "decay_class")
     here = Conduit.objects.filter(space=space)
-    # Two questions: each goes through an index of its own.
+    # Two statements, each with an index of its own.
     rows = [
         *here.filter(to_grain__in=grains).values_list(*names),
         *here.filter(from_entry=None, from_grain__in=grains).values_list(*names),
@@ -152,7 +152,7 @@ class VoteSummary:
         )
 
     def bounded(self) -> VoteSummary:
-        """The same in fewer words, if there are too many for one caller."""
+        """Votes of one caller, reduced in proportion to at most a limit."""
         here = config.current()
         judged = min(self.judged, rules.bound_per_agent(here.QUARANTINE_MIN_RETRIEVALS))
         useful = round(self.useful * judged / self.judged) if self.judged else 0
@@ -161,11 +161,10 @@ class VoteSummary:
 
 
 def _judged(space: int, grains: list[AgingGrain]) -> dict[int, VoteSummary]:
-    """What was said of each grain. Who asks the same again and again is heard once.
+    """Counts of votes on each grain; a caller that repeats a question counts once for it.
 
-    Whoever stored a grain may put it away alone, and so may a person. Another agent counts for half of what that
-    takes: one alone must not hide what others rely on. What was said before somebody brought the grain back by hand
-    is settled.
+    The writer of a grain, or a person, can quarantine it alone. Another agent counts for half of the limit: one agent
+    alone must not hide what others use. Votes from before somebody restored the grain manually are not counted.
     """
     last: dict[tuple[int, str, str], tuple[bool, bool, bool, datetime]] = {}
     rows: Any = (
@@ -185,26 +184,26 @@ def _judged(space: int, grains: list[AgingGrain]) -> dict[int, VoteSummary]:
         if grain in settled and at <= settled[grain]:
             continue
         one.corrections += corrected
-        if not implied:  # what nobody said is too weak to count as a judgement
+        if not implied:  # inferred votes are too weak to count as a judgement
             one.judged += 1
             one.useful += useful
     found: dict[int, VoteSummary] = defaultdict(VoteSummary)
     for grain, callers in by_caller.items():
-        for actor, said in callers.items():
+        for actor, counts in callers.items():
             alone = actor == writers[grain] or not actor.startswith("agent:")
-            found[grain] += said if alone else said.bounded()
+            found[grain] += counts if alone else counts.bounded()
     return found
 
 
 def _days(last: Transition | None, status: str, now: datetime) -> float | None:
-    """Since a rule gave it its status; None if somebody did, or nobody knows who."""
+    """Days since a rule gave it its status; None if it was not a rule, or is unknown."""
     if last is None or last.after != status or last.actor != WORKER:
         return None
     return (now - last.at).total_seconds() / DAY
 
 
 def _by_whom(last: Transition | None, decay_class: str) -> tuple[bool, bool]:
-    """Whether a rule gave it its class, and whether somebody did."""
+    """Whether a rule gave it its decay class, and whether a person or agent did."""
     if last is None or last.after != decay_class:
         return False, False
     return last.actor == WORKER, last.actor != WORKER

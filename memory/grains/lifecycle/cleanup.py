@@ -1,9 +1,8 @@
-"""Links that have faded to nothing are cut, so that arenas stay small.
+"""The job `grains.prune_links`: removes links that have decayed below the floor, so that arenas stay small.
 
-A run goes through all conduits of a space by their numbers, so that none waits behind others that stay. It looks
-outside any transaction and cuts a page in one commit. What votes stand behind stays, for an undo must find it as it
-was; so does what says how statements bear on each other, and what leads to grains that a person said or pinned or that
-are in use.
+A run reads all conduits of a space in the order of their ids, outside any transaction, and removes a page in one
+commit. Kept are conduits changed by votes (an undo needs them as they were), conduits with a relation other than
+`related`, and conduits to grains that a person stated or pinned or that were used lately.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from memory.arena.changes import Changes
 from memory.grains.lifecycle import jobs, rules
 from memory.grains.lifecycle.last_use import unused_days
 from memory.grains.lifecycle.transitions import WORKER
-from memory.grains.models import Conduit, Effect, Grain, Pair, Relation
+from memory.grains.models import Conduit, Grain, Relation, UsefulPair, VoteEffect
 
-LOOKED_AT = 10  # conduits read at once for each that may be cut: most of them stay
-READS = 20  # of one step that finds little
-_TABLE, _EFFECTS, _GRAINS = Conduit._meta.db_table, Effect._meta.db_table, Grain._meta.db_table
-# Neighbourhood only: the other relations say what is true.
+LOOKED_AT = 10  # conduits read at once for each that may be removed: most of them stay
+READS = 20  # most reads of one step
+_TABLE, _EFFECTS, _GRAINS = Conduit._meta.db_table, VoteEffect._meta.db_table, Grain._meta.db_table
+# Only this relation is removed: the others state facts.
 _KINDS = f"{int(Relation.RELATED)}, {int(Relation.NEXT)}"
 _LOOK = (
     f"SELECT id, weight, made_at, used_at, decay_class, to_grain_id FROM {_TABLE} "  # noqa: S608
@@ -55,7 +54,7 @@ def clean(run: Run) -> Apply | None:
 
 
 def _look(space: int, after: int, page: int) -> tuple[list[tuple[int, int, int]], int, bool]:
-    """(number, used at, where it leads) of a page below the floor; how far this went; whether there are more."""
+    """(id, used at, target) of a page of conduits below the floor; the last id read; whether there are more."""
     with connection.cursor() as cursor:
         cursor.execute(_LOOK, [space, after, LOOKED_AT * page])
         rows: list[Any] = cursor.fetchall()
@@ -66,13 +65,13 @@ def _look(space: int, after: int, page: int) -> tuple[list[tuple[int, int, int]]
         weight.astype(np.float32), used=used, made=made, decay_class=kind, now=int(clock.now().timestamp())
     )
     found = list(zip(number[gone].tolist(), used[gone].tolist(), to[gone].tolist(), strict=True))
-    if len(found) > page:  # a commit's worth; the rest is looked at again
+    if len(found) > page:  # enough for one commit; the rest is read again
         return found[:page], found[page - 1][0], True
     return found, int(number[-1]), len(rows) == LOOKED_AT * page
 
 
 def _needless(space: int, found: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """Those that lead to no grain which keeps a floor or was of use lately."""
+    """Conduits that lead to no grain which is exempt or was used lately."""
     grains = sorted({to for _, _, to in found})
     limit = config.current().DORMANCY_UNUSED_DAYS
     kept = set()
@@ -90,7 +89,7 @@ def _needless(space: int, found: list[tuple[int, int, int]]) -> list[tuple[int, 
 
 
 def _apply(run: Run, space: int, seen: list[tuple[int, int, int]], after: int | None) -> None:
-    """What was used or voted over since it was looked at stays."""
+    """Remove conduits, except those that were used or voted on since they were read."""
     marks = ", ".join(["%s"] * len(seen))
     cut: list[int] = []
     if seen:
@@ -103,8 +102,8 @@ def _apply(run: Run, space: int, seen: list[tuple[int, int, int]], after: int | 
             )
             cut = sorted(number for number, at in cursor.fetchall() if used[number] == at)
     if cut:
-        # The pair may earn its shortcut again.
-        Pair.objects.filter(space=space, conduit__in=cut).update(conduit=None)
+        # The pair can get its shortcut again.
+        UsefulPair.objects.filter(space=space, conduit__in=cut).update(conduit=None)
         Conduit.objects.filter(space=space, id__in=cut)._raw_delete("default")
         run.say(f"{len(cut)} decayed links were removed.")
         events.append(

@@ -1,4 +1,4 @@
-"""What goes with a purged grain: statements a model found in it and nobody else has said."""
+"""Derived grains that are purged with their source: a model extracted them from it, and nobody else stored them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _STEPS = 8  # how far a chain of derivations is followed
 
 
 def find_derived(space: int, grains: Sequence[Grain]) -> list[Grain]:
-    """Grains that rest on these alone. One with another source, or that somebody said by himself, stays."""
+    """Grains derived from these alone; one with another source, or that somebody stored directly, is kept."""
     gone = {row.pk for row in grains}
     found: list[Grain] = []
     for _ in range(_STEPS):
@@ -22,7 +22,7 @@ def find_derived(space: int, grains: Sequence[Grain]) -> list[Grain]:
         for begin, end in links.values_list("from_grain_id", "to_grain_id"):
             sources[begin or 0].add(end)
         alone = [number for number in sorted(near) if sources[number] <= gone]
-        # Each source said it once: a further time is somebody's own word.
+        # One corroboration for each source: one more means that somebody stored it directly.
         more = [
             row
             for row in Grain.objects.filter(space=space, pk__in=alone, writer__startswith="model:").order_by("pk")

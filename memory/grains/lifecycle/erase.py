@@ -1,4 +1,4 @@
-"""How a grain is removed so that nothing of it is left: in tables, words, files, and in questions that quote it."""
+"""Erasure of purged grains: from all tables, full text, files, and from stored questions that quote them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PIECE = 200  # SQLite takes 500 questions in one statement
 
 
 def erase(space: int, grains: Sequence[Grain], *, actor: str) -> list[Tombstone]:
-    """Inside a write. What votes on these grains taught others is taken back first: nothing learned is left over."""
+    """Erase grains, inside a write. Effects of votes on them are undone first: nothing learned from them stays."""
     numbers, moment = [row.pk for row in grains], clock.now()
     alone = _said_nowhere_else(space, grains)
     touching = Conduit.objects.filter(space=space).filter(
@@ -88,13 +88,13 @@ def erase(space: int, grains: Sequence[Grain], *, actor: str) -> list[Tombstone]
 
 
 def _unjudged(space: int, grains: Sequence[int]) -> list[int]:
-    """Answers with one of these grains that still wait for a word; those of a day at most."""
+    """Traces of the last day that returned one of these grains and have no feedback yet."""
     held = TraceGrain.objects.filter(space=space, grain__in=grains).values("trace")
     return list(Trace.objects.filter(space=space, rated=False, pk__in=held).values_list("pk", flat=True))
 
 
 def _excuse(space: int, traces: Sequence[int]) -> None:
-    """An answer of which nothing is left cannot be judged any more: nobody is held up for it."""
+    """Mark traces as rated if all their grains were purged: no feedback can be required for them."""
     for at in range(0, len(traces), _PIECE):
         piece = traces[at : at + _PIECE]
         left = TraceGrain.objects.filter(space=space, trace__in=piece).values_list("trace_id", flat=True)
@@ -102,7 +102,7 @@ def _excuse(space: int, traces: Sequence[int]) -> None:
 
 
 def _forget(model: type[Model], space: int, numbers: Sequence[int]) -> None:
-    """Delete rows and, before them, whatever points at them, whichever table that is in."""
+    """Delete rows and, before them, all rows of any table that refer to them."""
     if not numbers:
         return
     for relation in model._meta.get_fields(include_hidden=True):
@@ -115,7 +115,7 @@ def _forget(model: type[Model], space: int, numbers: Sequence[int]) -> None:
 
 
 def _said_nowhere_else(space: int, grains: Sequence[Grain]) -> frozenset[str]:
-    """Terms that stand in these grains and in no other of the space."""
+    """Terms that occur in these grains and in no other of the space."""
     terms = sorted({term for row in grains for term in (*words.terms(row.text), *words.terms(row.speaker))})
     numbers, elsewhere = {row.pk for row in grains}, set()
     for at in range(0, len(terms), _PIECE):
@@ -127,7 +127,7 @@ def _said_nowhere_else(space: int, grains: Sequence[Grain]) -> frozenset[str]:
 
 
 def _orphans(space: int, entries: set[int]) -> frozenset[str]:
-    """Delete the entries that lead nowhere any more; what they were called."""
+    """Delete entries without conduits; returns their names."""
     still = set(Conduit.objects.filter(space=space, from_entry__in=entries).values_list("from_entry_id", flat=True))
     gone = Entry.objects.filter(space=space, id__in=entries - still)
     names = frozenset(f"{kind}:{feature}" for kind, feature in gone.values_list("kind", "feature"))
@@ -141,7 +141,7 @@ def _without_votes(questions: Sequence[int]) -> list[int]:
 
 
 def _rename(space: int, regions: Sequence[int], alone: frozenset[str]) -> None:
-    """A cluster is named by its terms: those that only these grains said must not live on in its name."""
+    """Remove terms that only these grains had from the names of clusters."""
     for row in Cluster.objects.filter(space=space, id__in=regions):
         terms = [one for one in row.terms if not alone & set(words.terms(str(one)))]
         if terms != row.terms or alone & set(words.terms(row.name)):

@@ -1,4 +1,4 @@
-"""A grain's history, newest first: each step with why it was taken and by which numbers."""
+"""History of a grain, newest first: each change of status or class with its reason and measured values."""
 
 from __future__ import annotations
 
@@ -43,5 +43,5 @@ def load_history(space: int, grain: int) -> list[HistoryStep]:
 
 
 def format_numbers(given: Mapping[str, Any]) -> str:
-    """`strongest 0.03, floor 0.05`: what a step was decided by, for people."""
+    """Measured values of a change as text, such as `strongest 0.03, floor 0.05`."""
     return ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in given.items())

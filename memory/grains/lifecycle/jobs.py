@@ -1,4 +1,4 @@
-"""Background work on the life of grains: what fades, what is deleted, and how long recalls are remembered."""
+"""Jobs of the lifecycle: decay, removal of links, purge, and retention of recalls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PURGE = job("grains.purge", "memory.grains.lifecycle.purge.purge_due", queue=SLO
 SCRUB = job("grains.scrub", "memory.grains.lifecycle.scrub.scrub", queue=SLOW)
 FORGET = job("grains.forget_traces", "memory.recall.trace_retention.forget_traces", queue=SLOW)
 HOUR = 3600.0
-# How often what is not in config.yaml is asked for, in seconds.
+# Intervals of jobs that config.yaml has no key for, in seconds.
 RECORD_USE_SECONDS, PURGE_SECONDS, FORGET_SECONDS = 900.0, 900.0, 600.0
 
 
@@ -41,7 +41,7 @@ def scrub() -> None:
 
 
 def _ask_for_purges() -> None:
-    """Only where something is marked: most spaces have nothing to purge."""
+    """Request purges for spaces with grains marked for deletion: most spaces have none."""
     marked = Grain.objects.filter(status=Grain.Status.PENDING_DELETION).order_by()
     for space in numbers():
         if marked.filter(space=space).exists():

@@ -1,4 +1,4 @@
-"""How long a grain was of no use: since a recall last returned it, somebody found it useful, or it was brought back."""
+"""Days since a grain was last used: returned by a recall, found useful, or restored."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from memory.grains.lifecycle.rules import ACTIVE, DAY
 from memory.grains.models import Cursor, LastRecall, TraceGrain, Transition, Vote
 
 MARK = "recalled"
-PAGE = 50_000  # recalled grains that one run takes over
-# On PostgreSQL a row may be committed after one with a higher number: so many are looked at again. It changes nothing.
+PAGE = 50_000  # recalled grains that one run reads
+# Rows read again, because PostgreSQL may commit a row after one with a higher id. Reading a row twice is harmless.
 BACK = 2_000
 _OR_LATER = (
     "ON CONFLICT (space_id, grain_id) DO UPDATE SET recalled_at = excluded.recalled_at "
@@ -25,7 +25,7 @@ _COLUMNS = ("space", "grain", "recalled_at")
 
 
 def unused_days(space: int, recorded: Mapping[int, datetime], *, recorded_counts: bool = True) -> dict[int, float]:
-    """Days for each grain; one that was never of use counts from when it was recorded, or for ever."""
+    """Days since last use of each grain; for one that was never used, since it was recorded, or infinite."""
     now, grains = clock.now(), list(recorded)
     moments: dict[int, list[datetime]] = {grain: [at] if recorded_counts else [] for grain, at in recorded.items()}
     for found in (
@@ -43,7 +43,7 @@ def unused_days(space: int, recorded: Mapping[int, datetime], *, recorded_counts
 
 
 def keep_last_recalls(run: Run) -> Apply | None:
-    """The handler of `grains.record_use`: when grains were recalled is kept longer than the traces that say so."""
+    """The handler of `grains.record_use`: the time of a grain's last recall is kept longer than its traces."""
     mark = Cursor.objects.filter(name=MARK).values_list("number", flat=True).first() or 0
     numbers = TraceGrain.objects.filter(id__gt=mark).order_by("id").values_list("id", flat=True)
     full = numbers[PAGE - 1 : PAGE].first()
@@ -67,8 +67,8 @@ def _keep(run: Run, found: Iterable[tuple[int, int, datetime]], top: int, *, mor
         by_space.setdefault(one[0], []).append(one)
     kept = 0
     for space, some in sorted(by_space.items()):
-        there = existing_grains(space, [grain for _, grain, _ in some])  # what was purged meanwhile is left out
-        known = [one for one in some if one[1] in there]
+        existing = existing_grains(space, [grain for _, grain, _ in some])  # what was purged meanwhile is left out
+        known = [one for one in some if one[1] in existing]
         for at in range(0, len(known), 500):
             kept += len(raw_sql.upsert(LastRecall, _COLUMNS, known[at : at + 500], _OR_LATER))
     Cursor.objects.update_or_create(name=MARK, defaults={"number": top})

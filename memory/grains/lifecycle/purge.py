@@ -1,7 +1,7 @@
-"""Purge: the one thing that cannot be undone. For people with a fresh code and for the shell, never for a token.
+"""Purge: permanent removal of grains, by people with a fresh code and the shell, never by a token.
 
-What a person or the shell marked is purged by the worker when the time to undo it is over. What an agent marked waits
-for a person.
+Grains that a person or the shell marked for deletion are purged by the worker when the time to undo is over. Those that
+an agent marked wait for a person.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from memory.grains.lifecycle.transitions import WORKER
 from memory.grains.lookup import find_for_change
 from memory.grains.models import Grain
 
-# Grains of one commit: each costs a look through the tables that name it.
+# Grains of one commit: all tables that refer to a grain are searched for each.
 PAGE = 20
 
 
 @verb("grains.purge", needs="purge")
 def purge(call: RunningCall, *, grain: str) -> Change:
-    """Remove a grain for good: its text, words, vectors, links, votes, and every question that quotes it."""
+    """Remove a grain permanently: its text, terms, vectors, links, votes, and the words of questions that quote it."""
     if not call.reason.strip():
         raise Invalid("The reason is missing. Purging cannot be undone, so a reason is required.", field="reason")
     row = find_for_change(call, grain)
@@ -46,7 +46,7 @@ def purge(call: RunningCall, *, grain: str) -> Change:
 
 
 def purge_due(run: Run) -> Apply | None:
-    """The handler of `grains.purge`: what was marked long enough ago, by somebody who may."""
+    """The handler of `grains.purge`: purges grains that people or the shell marked long enough ago."""
     space = run.space
     if space is None:
         return None
@@ -91,5 +91,5 @@ def _told(left: Any) -> dict[str, Any]:
 
 
 def _worker(space: int, chain: str) -> Principal:
-    """The worker as the chain names it: it carries out what somebody else has marked."""
+    """Principal of the worker, as the audit chain names it."""
     return Principal(kind="shell", name=WORKER, space=space, chain=chain, capabilities=parsed(()), ceiling="unknown")

@@ -1,4 +1,4 @@
-"""Questions that quote what was purged: they hold a term that only it said. Their words are withheld."""
+"""Queries that quote a purged grain, with a term that only it had: their words are withheld."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _AT_ONCE = 1_000
 
 
 def withhold_quotes(space: int, alone: frozenset[str], entries: frozenset[str]) -> list[int]:
-    """Withhold words and names in traces and judged questions; the numbers of those questions."""
+    """Withhold words and names in traces and judged questions; returns the ids of those questions."""
     if not alone and not entries:
         return []
     _traces(space, alone, entries)
@@ -43,7 +43,7 @@ def _traces(space: int, alone: frozenset[str], entries: frozenset[str]) -> None:
 
 
 def _questions(space: int, alone: frozenset[str]) -> list[int]:
-    """A judged question without words and vector teaches no other one; what it did to links stays."""
+    """Withhold words and vectors of judged questions, which then affect no other question; links keep their weight."""
     found = [
         number
         for number, query in JudgedQuestion.objects.filter(space=space).values_list("id", "query").iterator(_AT_ONCE)

@@ -1,9 +1,8 @@
-"""What a person removed stays removed: their decision is about the text, not only about the grain they saw.
+"""Removals: decisions of people that a text must not be recalled, whichever grain has it.
 
 A person who deletes or quarantines a grain decides about its text in that space, for every grain whose authority is not
-higher: those that are there already follow it, and those stored later are stored with the same status. A person who
-undoes it ends the decision, and what only followed it comes back. A purge takes the decision along with the text, so
-that no digest of it is left.
+higher: existing ones get the same status, and later ones are stored with it. Undoing it ends the decision and restores
+the grains that only followed it. A purge deletes the decision with the text, so that no digest of it is left.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from memory.grains.lifecycle.transitions import PlannedTransition
 from memory.grains.models import Grain, Removal, Transition
 
 REMOVED = (QUARANTINED, PENDING)
-PEOPLE = ("user:", "shell:")  # how the actors of decisions begin
+PEOPLE = ("user:", "shell:")  # prefixes of the actors of decisions
 _FOLLOW = {QUARANTINED: (ACTIVE, DORMANT, ARCHIVED), PENDING: (ACTIVE, DORMANT, ARCHIVED, QUARANTINED)}
 _AT_ONCE = 500
 
 
 @dataclass(frozen=True)
 class StoredAgain:
-    """A removed text that was stored again: under which decision, and as which grain where that is new or moved."""
+    """A removed text that was stored again: the decision, and its grain if it is new or its status changed."""
 
     removal: int
     grain: int | None
@@ -42,7 +41,7 @@ def is_person(principal: Principal) -> bool:
 
 
 def explain_removed(status: str, *, by_person: bool) -> str:
-    """Why a text that was stored is not recalled, for who stored it."""
+    """Sentence for the caller of a store: why the stored text is not recalled."""
     state = status.replace("_", " ")
     if not by_person:
         return f"This memory is {state} in this space. It is not recalled until somebody releases it."
@@ -54,7 +53,7 @@ def explain_removed(status: str, *, by_person: bool) -> str:
 
 
 def record_decision(row: Grain, after: str, *, actor: str) -> int:
-    """Keep a person's decision about a grain they just moved; how many others of its text moved with it."""
+    """Record a person's decision about a grain; returns how many other grains of its text changed with it."""
     if after not in REMOVED:
         Removal.objects.filter(space=row.space_id, digest=row.digest).delete()
         return _returned(row, actor)
@@ -76,20 +75,20 @@ def record_decision(row: Grain, after: str, *, actor: str) -> int:
         for one in others
         if one.status in _FOLLOW[after]
         or (one.status != after and one.pk in following)
-        # What a rule quarantined a rule would let go: from now on it is the person's decision.
+        # A rule could release a grain that a rule quarantined: from now on it is the person's decision.
         or (one.status == after and one.pk in last and last[one.pk].actor == transitions.WORKER)
     ]
     return _move(row.space_id, steps, actor=actor)
 
 
 def keeps_removed(row: Grain) -> bool:
-    """Whether a person's decision keeps this grain removed, whoever gave it its status."""
+    """Whether a person's decision covers this grain, whoever gave it its status."""
     found = Removal.objects.filter(space=row.space_id, digest=row.digest, authority__lte=row.authority)
     return found.exists()
 
 
 def record_stored_again(space: int, repeats: Sequence[StoredAgain], *, by: str) -> None:
-    """Inside the write that stored removed texts: their history names the decision, and the person is told."""
+    """Record that removed texts were stored again, inside that write: in their history, and on the decision."""
     known = {row.pk: row for row in Removal.objects.filter(space=space, pk__in={one.removal for one in repeats})}
     raw_sql.insert(
         Transition,
@@ -119,7 +118,7 @@ def record_stored_again(space: int, repeats: Sequence[StoredAgain], *, by: str) 
 
 
 def delete_stale_removals(space: int, digests: Iterable[str]) -> None:
-    """After a purge: a decision about a text that no removed grain has any more goes with it."""
+    """Delete decisions about texts that no removed grain has any more, after a purge."""
     wanted = set(digests)
     still = Grain.objects.filter(space=space, digest__in=wanted, status__in=REMOVED).values_list("digest", flat=True)
     Removal.objects.filter(space=space, digest__in=wanted - set(still)).delete()
@@ -130,14 +129,14 @@ def _others(row: Grain) -> QuerySet[Grain]:
 
 
 def _following(row: Grain) -> Mapping[int, str]:
-    """Grains of the text that have their status only because of a decision, and the status each had before."""
+    """Grains of the text that have their status only because of a decision, with their earlier status."""
     started: dict[int, str] = {}
     steps = Transition.objects.filter(space=row.space_id, grain__in=_others(row).values("pk")).order_by("id")
-    for grain, before, after, why in steps.values_list("grain_id", "before", "after", "why"):
+    for grain, status, after, why in steps.values_list("grain_id", "before", "after", "why"):
         if after in CLASSES:
             continue
         if why == SAME_TEXT and after in REMOVED:
-            started.setdefault(grain, before)
+            started.setdefault(grain, status)
         else:
             started.pop(grain, None)
     return started
@@ -153,7 +152,7 @@ def _returned(row: Grain, actor: str) -> int:
 
 
 def _move(space: int, steps: Sequence[PlannedTransition], *, actor: str) -> int:
-    """All of them at once: a phrase of every session may have thousands of grains."""
+    """Change all these grains with a few statements: a frequent phrase may have thousands of grains."""
     if not steps:
         return 0
     by_status: dict[str, list[int]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""What comes back, and with it what led there: nothing that faded is lost."""
+"""Revival of dormant and archived grains, and of the links that clean-up removed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memory.recall import filters
 
 
 def revive_used(space: int, grains: Iterable[int]) -> list[PlannedTransition]:
-    """Grains that somebody found useful: those that had faded are active again. Inside a write."""
+    """Make dormant and archived grains active that got useful votes. Inside a write."""
     found = list(Grain.objects.filter(space=space, id__in=set(grains), status__in=(DORMANT, ARCHIVED)).order_by("id"))
     steps = [PlannedTransition(row.pk, row.uuid, row.status, ACTIVE, USEFUL) for row in found]
     taken = transitions.apply_transitions(space, steps, actor=WORKER)
@@ -26,9 +26,9 @@ def revive_used(space: int, grains: Iterable[int]) -> list[PlannedTransition]:
 
 
 def relink_grains(space: int, grains: Sequence[Grain]) -> None:
-    """Make the links again that a text has of itself and clean-up may have cut: its mentions, then its neighbours.
+    """Restore links of grains that clean-up may have removed: entries of the text, the session, and neighbours.
 
-    What is still there stays as it is. Nearest neighbours are the worker's work, as they are for a new grain.
+    Existing links are not changed. Nearest neighbours are linked by the worker, as for a new grain.
     """
     if not grains:
         return
@@ -42,23 +42,23 @@ def relink_grains(space: int, grains: Sequence[Grain]) -> None:
     links = [linking.NewConduit(row.pk, Relation.RELATED, weight, entry=(one.kind, one.feature)) for row, one in named]
     links += _before(space, grains)
     at = int(clock.now().timestamp())
-    made = [link for link in linking.insert_conduits(space, links, at, entries) if link]
+    conduits = [link for link in linking.insert_conduits(space, links, at, entries) if link]
     numbers = [row.pk for row in grains]
     Grain.objects.filter(space=space, id__in=numbers).update(enriched=False)
     grains_jobs.ask_for_enrichment(space)
-    if made:
+    if conduits:
         events.append(
             "grains.rewired",
             space=space,
             actor=WORKER,
             subject="",
-            packed=Changes((), conduit_array(made)).pack(),
-            data={"grains": len(numbers), "conduits": len(made)},
+            packed=Changes((), conduit_array(conduits)).pack(),
+            data={"grains": len(numbers), "conduits": len(conduits)},
         )
 
 
 def _before(space: int, grains: Sequence[Grain]) -> list[linking.NewConduit]:
-    """The link from the turn before it in its session."""
+    """Link from the previous grain of its session."""
     weight = config.current().INITIAL_WEIGHT_SCALE
     found = []
     for row in grains:

@@ -1,4 +1,4 @@
-"""After a purge: what the database itself still holds of deleted rows, in free pages, logs and indexes, goes too."""
+"""The job `grains.scrub`: removes purged rows from free pages, logs and indexes of the database."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _TABLES = [
 
 
 def scrub(run: Run) -> Apply | None:
-    """The handler of `grains.scrub`. Outside any transaction: it rewrites the file, and writers wait that long."""
+    """The handler of `grains.scrub`, outside any transaction: it rewrites the file, and writers wait meanwhile."""
     if scrub_now():
         run.say("What was deleted is overwritten.")
     return None
 
 
 def scrub_now() -> bool:
-    """Do it; False inside somebody's transaction, where nothing can be rewritten."""
+    """Scrub the database now; False inside a transaction, where the file cannot be rewritten."""
     optimize = "INSERT INTO grains_words(grains_words) VALUES ('optimize')"
     return scrubbing.scrub(["grains_words", *_TABLES], first=optimize)

@@ -1,4 +1,4 @@
-"""A step in a grain's life, written whole: the row, its history, what the arenas are told. Inside a write only."""
+"""Transitions: changes of status or decay class, written to the row, its history and the event log. Inside a write."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from memory.engine.text import words
 from memory.grains.lifecycle.rules import ACTIVE, BY_HAND, CLASSES, CORE
 from memory.grains.models import Conduit, Grain, Transition
 
-WORKER = "worker"  # who acts where a rule does
+WORKER = "worker"  # actor of changes by rules
 COLUMNS = ("space", "grain", "before", "after", "why", "numbers", "actor", "reason", "at", "lived")
 _TABLE, _CONDUITS = Grain._meta.db_table, Conduit._meta.db_table
-# Only from where it was seen: of two who act at once, one does.
+# Only from the status that was read: of two changes at once, one is applied.
 _STATUS = f"UPDATE {_TABLE} SET status = %s WHERE id = %s AND space_id = %s AND status = %s"  # noqa: S608
 _CLASS = f"UPDATE {_TABLE} SET decay_class = %s WHERE id = %s AND space_id = %s AND decay_class = %s"  # noqa: S608
 
 
 @dataclass(frozen=True)
 class PlannedTransition:
-    """What is to become of one grain: another status, or another decay class."""
+    """A planned change of one grain to another status or decay class."""
 
     grain: int
     uuid: UUID
@@ -51,7 +51,7 @@ class PlannedTransition:
 def apply_transitions(
     space: int, steps: Sequence[PlannedTransition], *, actor: str, reason: str = ""
 ) -> list[PlannedTransition]:
-    """Take these steps; those that were taken. A grain that is no longer where it was seen is left alone."""
+    """Apply transitions; returns those applied. A grain whose status changed since it was read is skipped."""
     taken = [step for step in steps if _changed(space, step)]
     if not taken:
         return []
@@ -59,13 +59,13 @@ def apply_transitions(
     links = _reclassed(space, {step.grain: CLASSES[step.after] for step in taken if step.of_class})
     for step in taken:
         packed = Changes((step.grain,), conduit_array(links.get(step.grain, ()))).pack()
-        told = {"from": step.before, "to": step.after, "why": step.why, **step.numbers}
-        events.append(step.event, space=space, actor=actor, subject=str(step.uuid), data=told, packed=packed)
+        data = {"from": step.before, "to": step.after, "why": step.why, **step.numbers}
+        events.append(step.event, space=space, actor=actor, subject=str(step.uuid), data=data, packed=packed)
     return taken
 
 
 def record_transitions(space: int, steps: Iterable[PlannedTransition], *, actor: str, reason: str = "") -> None:
-    """Put steps that were taken into the grains' history."""
+    """Write applied transitions to the history of their grains."""
     at, seconds = clock.now(), uptime.now().seconds
     raw_sql.insert(
         Transition,
@@ -87,7 +87,7 @@ def _changed(space: int, step: PlannedTransition) -> bool:
 
 
 def _reclassed(space: int, classes: dict[int, int]) -> dict[int, list[tuple[object, ...]]]:
-    """What leads to a grain fades as the grain does; by grain, those links as the arena packs them."""
+    """Set the decay class of conduits to these grains to that of the grain; returns packed conduits by grain."""
     found: dict[int, list[tuple[object, ...]]] = defaultdict(list)
     if not classes:
         return found
@@ -100,7 +100,7 @@ def _reclassed(space: int, classes: dict[int, int]) -> dict[int, list[tuple[obje
 
 
 def packed_rows(found: Any) -> list[tuple[object, ...]]:
-    """Conduits in the order of `changes.CONDUIT`."""
+    """Rows of conduits in the order of `changes.CONDUIT`."""
     return [
         (
             row.pk,
@@ -120,7 +120,7 @@ def packed_rows(found: Any) -> list[tuple[object, ...]]:
 
 
 def last_transitions(space: int, grains: Sequence[int], *, of_class: bool) -> dict[int, Transition]:
-    """By grain, the step that gave it its status, or its class."""
+    """By grain, the transition that gave it its status, or its class."""
     found: dict[int, Transition] = {}
     for row in Transition.objects.filter(space=space, grain__in=grains).order_by("id"):
         if (row.after in CLASSES) == of_class:
@@ -129,6 +129,6 @@ def last_transitions(space: int, grains: Sequence[int], *, of_class: bool) -> di
 
 
 def last_reactivated(space: int, grains: Sequence[int]) -> dict[int, datetime]:
-    """By grain, when somebody last made it active by hand."""
+    """By grain, the time at which somebody last restored it manually."""
     found = Transition.objects.filter(space=space, grain__in=grains, after=ACTIVE, why=BY_HAND)
     return dict(found.order_by().values_list("grain_id").annotate(Max("at")))

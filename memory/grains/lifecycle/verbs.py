@@ -1,7 +1,7 @@
-"""What people, agents and the shell do with a grain: put it aside, bring it back, keep it away, mark it for deletion.
+"""Lifecycle verbs of people, agents and the shell: archive, restore, quarantine, mark for deletion and undo.
 
-All of it can be undone. What a person has decided an agent does not take back. What a person deletes or quarantines is
-the text: other grains of it follow (`removals.py`).
+All of them can be undone. An agent cannot undo a person's decision. A person deletes or quarantines the text: other
+grains with it follow (`removals.py`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NAMES = {value: name for name, value in CLASSES.items()}
 
 
 def _made(name: str, says: str, *, after: str, begins: tuple[str, ...]) -> Verb:
-    """A verb that takes a grain from some statuses or classes to another; "" is where it was before."""
+    """Verb that changes a grain from some statuses or classes to another; "" means its earlier one."""
 
     def body(call: RunningCall, *, grain: str) -> Change:
         row = find_for_change(call, grain)
@@ -128,7 +128,7 @@ def _respect(principal: Principal, row: Grain, now: str, last: Transition | None
 
 
 def _purged_after(principal: Principal | None, last: Transition | None) -> str | None:
-    """The earliest end of a grain that is marked; None where it waits for a person: no agent destroys anything."""
+    """Earliest time at which a marked grain is purged; None if an agent marked it, since a person must confirm that."""
     actor = principal.actor if principal is not None else last.actor if last is not None else ""
     since = clock.now() if principal is not None or last is None else last.at
     if actor.startswith("agent:"):

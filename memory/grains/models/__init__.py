@@ -1,15 +1,13 @@
-"""The tables of grains: the graph, the receipts of recalls, what was learned from votes, what hangs together,
-what became of each grain."""
+"""Tables of grains: graph, traces of recalls, votes and learning, clusters, lifecycle."""
 
 from memory.grains.models.clusters import Cluster, Clustering, ClusterUse, ClusterUseVote, ContextShift, Member
 from memory.grains.models.graph import Conduit, DecayClass, Entry, Grain, Relation, Vector
 from memory.grains.models.lifecycle import Cursor, LastRecall, Removal, Tombstone, Transition
 from memory.grains.models.traces import Trace, TraceGrain
 from memory.grains.models.usage import GrainUsage
-from memory.grains.models.votes import Attunement, Effect, JudgedQuestion, Pair, Vote
+from memory.grains.models.votes import JudgedQuestion, SpaceRankerWeights, UsefulPair, Vote, VoteEffect
 
 __all__ = [
-    "Attunement",
     "Cluster",
     "ClusterUse",
     "ClusterUseVote",
@@ -18,20 +16,21 @@ __all__ = [
     "ContextShift",
     "Cursor",
     "DecayClass",
-    "Effect",
     "Entry",
     "Grain",
     "GrainUsage",
     "JudgedQuestion",
     "LastRecall",
     "Member",
-    "Pair",
     "Relation",
     "Removal",
+    "SpaceRankerWeights",
     "Tombstone",
     "Trace",
     "TraceGrain",
     "Transition",
+    "UsefulPair",
     "Vector",
     "Vote",
+    "VoteEffect",
 ]

@@ -1,4 +1,4 @@
-"""What hangs together: clusters of grains and of entries, and which of them a grain was useful in."""
+"""Tables of clusters: their members, the usefulness of grains by cluster, and context shifts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memory.grains.models.votes import Vote
 
 
 class Cluster(models.Model):
-    """Grains, or entries, that are tied to each other more than to the rest. It keeps its id while most of it stays."""
+    """Group of grains, or of entries, with more links among each other than to others. Keeps its id while most stay."""
 
     class Layer(models.IntegerChoices):
         GRAINS = 0
@@ -37,7 +37,7 @@ class Cluster(models.Model):
 
 
 class Member(models.Model):
-    """Who belongs to a cluster: a grain to one, an entry to several.
+    """Member of a cluster: a grain belongs to one cluster, an entry to several.
 
     The weight of a grain is how typical it is, 1 for the most typical; that of an entry is its share, all of which
     add up to 1.
@@ -63,9 +63,9 @@ class Member(models.Model):
 
 
 class ClusterUse(models.Model):
-    """How much of a grain's use came through the entries of one cluster: many clusters make it core.
+    """Usefulness of a grain through the entries of one cluster; use through many clusters makes it core.
 
-    It is the sum of the grain's passages, never anything else.
+    Always the sum of the grain's ClusterUseVote rows.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -86,7 +86,7 @@ class ClusterUse(models.Model):
 
 
 class ClusterUseVote(models.Model):
-    """What one useful vote adds to its grain's touch of one cluster, so that it can be taken back to the last digit."""
+    """Contribution of one useful vote to the ClusterUse of its grain, so that it can be undone exactly."""
 
     id = models.BigAutoField(primary_key=True)
     space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
@@ -108,7 +108,7 @@ class ClusterUseVote(models.Model):
 
 
 class Clustering(models.Model):
-    """The last time a space was clustered, and how large it was: what says whether it is due again."""
+    """Last clustering of a space and its size then, from which it is decided whether another is due."""
 
     id = models.BigAutoField(primary_key=True)
     space = models.OneToOneField("accounts.Space", on_delete=models.PROTECT, related_name="+")
@@ -116,7 +116,7 @@ class Clustering(models.Model):
     at = models.DateTimeField()
     grains = models.PositiveIntegerField()
     conduits = models.PositiveIntegerField()
-    # How well each layer falls apart into clusters, -0.5 to 1.
+    # Modularity of each layer, -0.5 to 1.
     of_grains = models.FloatField()
     of_entries = models.FloatField()
 
@@ -125,15 +125,15 @@ class Clustering(models.Model):
 
 
 class ContextShift(models.Model):
-    """Whether what is asked of a space has moved to another subject: then recall looks wider for a while."""
+    """Context shift of a space: after a change of subject, recall explores for a number of recalls."""
 
     id = models.BigAutoField(primary_key=True)
     space = models.OneToOneField("accounts.Space", on_delete=models.PROTECT, related_name="+")
-    judged = models.BigIntegerField()  # number of the newest judged question that was looked at
+    judged = models.BigIntegerField()  # id of the newest judged question that was examined
     was = models.FloatField()  # success of the earlier half of the window when the last shift was seen
     became = models.FloatField()
     at = models.DateTimeField()
-    remaining = models.PositiveIntegerField()  # recalls that still look wider
+    remaining = models.PositiveIntegerField()  # recalls that still explore
 
     class Meta:
         db_table = "grains_shift"  # the name of release 0.5: tables keep theirs

@@ -1,4 +1,4 @@
-"""What is remembered and how it hangs together.
+"""Tables of the graph: grains, entries, conduits, vectors.
 
 Integer keys inside, UUIDs at the edge; every index leads with the space. Kinds that the arena loads by
 the million (relation, decay class) are small numbers with names.
@@ -13,7 +13,7 @@ from django.db.models import Q
 
 
 class DecayClass(models.IntegerChoices):
-    """How fast a grain's links fade. Core fades slowest; nothing is ever deleted by fading."""
+    """Decay class: how fast links of a grain decay, core slowest. Decay deletes no grain."""
 
     WORKING = 0
     CORE = 1
@@ -21,7 +21,7 @@ class DecayClass(models.IntegerChoices):
 
 
 class Relation(models.IntegerChoices):
-    """What a conduit says about its two ends."""
+    """Relation between the two ends of a conduit."""
 
     RELATED = 0
     SUPPORTS = 1
@@ -45,12 +45,12 @@ class Grain(models.Model):
     uuid = models.UUIDField(unique=True, default=uuid.uuid4)
     space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
     text = models.TextField()
-    # SHA-256 of the normalised text: equal statements meet here, near ones never do.
+    # SHA-256 of the normalised text: the same for equal texts, unrelated for similar ones.
     digest = models.CharField(max_length=64)
-    # The audit chain has the digest with this salt only: a purge takes the salt, and what stays says nothing.
+    # The audit chain has the digest with this salt only: a purge deletes the salt, and the rest reveals nothing.
     salt = models.CharField(max_length=32, default="", db_default="")
     origin = models.CharField(max_length=16)
-    # Position in `origins.AUTHORITY`: the origin's own, or the lowest of what the grain was derived from.
+    # Position in `origins.AUTHORITY`: that of its origin, or the lowest of the grains it was derived from.
     authority = models.SmallIntegerField(default=2, db_default=2)
     confidence = models.FloatField(default=1.0, db_default=1.0)
     decay_class = models.SmallIntegerField(
@@ -60,18 +60,18 @@ class Grain(models.Model):
     writer = models.CharField(max_length=160)
     label = models.CharField(max_length=128, default="")
     corroborations = models.PositiveIntegerField(default=0)
-    # A person's word that this one matters: decay and clean-up leave it alone.
+    # Pinned by a person: exempt from decay and clean-up.
     pinned = models.BooleanField(default=False, db_default=False)
-    # Where and when it was said: a conversation (or any series), the place in it, by whom, about what.
+    # Context of the text: a conversation (or any series), the place in it, the speaker, tags.
     session = models.CharField(max_length=128, default="", db_default="")
     ordinal = models.IntegerField(default=0, db_default=0)
     speaker = models.CharField(max_length=128, default="", db_default="")
     tags = models.JSONField(default=list, db_default=[])
-    said_at = models.DateTimeField(null=True)  # the caller's word; recorded_at is ours
+    said_at = models.DateTimeField(null=True)  # as the caller states it; recorded_at is our time
     valid_from = models.DateTimeField(null=True)
     valid_to = models.DateTimeField(null=True)
     recorded_at = models.DateTimeField()
-    # False until its vector and neighbours are there: the row is its own place in the queue.
+    # False until it has its vector and neighbours: rows with False are the queue of enrichment.
     enriched = models.BooleanField(default=False, db_default=False)
 
     class Meta:
@@ -90,7 +90,7 @@ class Grain(models.Model):
 
 
 class Entry(models.Model):
-    """Where a query's signal enters the graph: a name, a number, a date, or a term something was learned about."""
+    """Entry of the graph (entity): a name, number, date or learned term at which the signal of a query starts."""
 
     class Kind(models.TextChoices):
         NAME = "name"
@@ -123,7 +123,7 @@ class Conduit(models.Model):
     to_grain = models.ForeignKey(Grain, on_delete=models.PROTECT, related_name="+", db_index=False)
     relation = models.SmallIntegerField(choices=Relation.choices, default=Relation.RELATED)
     weight = models.FloatField()
-    # How well an entry's word fits this grain, learned from votes; 1 between grains.
+    # Affinity: how well the entry fits the grain, learned from votes; 1 between grains.
     affinity = models.FloatField(default=1.0, db_default=1.0)
     decay_class = models.SmallIntegerField(choices=DecayClass.choices, default=DecayClass.WORKING)
     made_at = models.BigIntegerField()
@@ -132,7 +132,7 @@ class Conduit(models.Model):
     # What votes made of it. Whole numbers add up in any order and are taken back to the last digit; the weight
     # follows from these three (`learning/credit.py`). Without a vote there is no base: it is the weight itself.
     base = models.FloatField(null=True)
-    # What else votes move, as it was before the first of them: an import may have brought some of it.
+    # Other values changed by votes, as they were before the first vote: an import may have set them.
     base_affinity = models.FloatField(null=True)
     base_used_at = models.BigIntegerField(null=True)
     base_uses = models.PositiveIntegerField(null=True)
@@ -160,7 +160,7 @@ class Conduit(models.Model):
 
 
 class Vector(models.Model):
-    """A grain as one encoder sees it: int8 numbers and the scale that makes them a unit vector again."""
+    """Vector of a grain by one encoder: int8 numbers, and the scale that makes them a unit vector."""
 
     id = models.BigAutoField(primary_key=True)
     space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)

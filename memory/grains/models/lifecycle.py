@@ -1,5 +1,4 @@
-"""What became of a grain: its changes of status and class, its last use, decisions of people about its text, and what
-is left of a purged one."""
+"""Tables of the lifecycle: transitions, last recalls, removals by people, tombstones of purged grains."""
 
 from __future__ import annotations
 
@@ -10,15 +9,15 @@ from memory.grains.models.graph import Grain
 
 
 class Transition(models.Model):
-    """One step in a grain's life: from where to where, why, by which numbers, on whose word."""
+    """Transition: one change of a grain's status or decay class, with reason, measured values and actor."""
 
     id = models.BigAutoField(primary_key=True)
     space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
     grain = models.ForeignKey(Grain, on_delete=models.PROTECT, related_name="+", db_index=False)
     before = models.CharField(max_length=16)  # a status, or a decay class
     after = models.CharField(max_length=16)
-    why = models.CharField(max_length=32)  # `lifecycle/rules.py` has the words
-    numbers = models.JSONField(default=dict)  # what it was decided by
+    why = models.CharField(max_length=32)  # one of the reasons in `lifecycle/rules.py`
+    numbers = models.JSONField(default=dict)  # measured values that decided it
     actor = models.CharField(max_length=160)
     reason = models.CharField(max_length=500, default="")  # a person's or an agent's own words
     at = models.DateTimeField()
@@ -35,7 +34,7 @@ class Transition(models.Model):
 
 
 class LastRecall(models.Model):
-    """When a recall last returned a grain. It outlives the traces that say so."""
+    """Time of the last recall that returned a grain, kept longer than traces."""
 
     id = models.BigAutoField(primary_key=True)
     space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
@@ -51,7 +50,7 @@ class LastRecall(models.Model):
 
 
 class Removal(models.Model):
-    """A person's decision that a text is not to be found in a space. It goes when they take it back, and with a purge.
+    """Removal: a person's decision that a text must not be recalled in a space; deleted by its undo or a purge.
 
     It covers every grain of that text whose authority is not higher than that of the grain they removed.
     """
@@ -59,12 +58,12 @@ class Removal(models.Model):
     id = models.BigAutoField(primary_key=True)
     space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
     digest = models.CharField(max_length=64)  # of the text, as `Grain.digest`
-    status = models.CharField(max_length=16, choices=Grain.Status.choices)  # what such a grain is stored as
+    status = models.CharField(max_length=16, choices=Grain.Status.choices)  # status of grains with this text
     authority = models.SmallIntegerField()  # position in `origins.AUTHORITY`; a lower position is a higher authority
     actor = models.CharField(max_length=160)
     at = models.DateTimeField()
     lived = models.FloatField()  # as in Transition: later grains of the text are purged together with the first
-    # How often the text was stored again since, when last and by whom: this is what the person is told.
+    # How often the text was stored again since, when last and by whom; shown to the person.
     repeats = models.PositiveIntegerField(default=0)
     repeated_at = models.DateTimeField(null=True)
     repeated_by = models.CharField(max_length=160, default="")
@@ -78,7 +77,7 @@ class Removal(models.Model):
 
 
 class Tombstone(models.Model):
-    """That there was a grain, and nothing of what it said: not even a digest, which somebody could guess from."""
+    """Tombstone of a purged grain: its id, without text or digest, from which the text could be guessed."""
 
     id = models.BigAutoField(primary_key=True)
     uuid = models.UUIDField(unique=True)  # of the grain
@@ -87,7 +86,7 @@ class Tombstone(models.Model):
     recorded_at = models.DateTimeField()
     purged_at = models.DateTimeField()
     actor = models.CharField(max_length=160)
-    links = models.PositiveIntegerField()  # that went with it
+    links = models.PositiveIntegerField()  # conduits deleted with it
     votes = models.PositiveIntegerField()
 
     class Meta:
@@ -98,7 +97,7 @@ class Tombstone(models.Model):
 
 
 class Cursor(models.Model):
-    """How far something that reads a growing table piece by piece has come."""
+    """Cursor of a job that reads a growing table in pages."""
 
     name = models.CharField(max_length=64, primary_key=True)
     number = models.BigIntegerField()

@@ -1,4 +1,4 @@
-"""The receipts of recalls: who asked what, and which grains came back."""
+"""Tables of traces: one row for each recall, and one for each grain it returned."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memory.grains.models.graph import Grain
 
 
 class Trace(models.Model):
-    """The receipt of one recall: who asked what, what came back and which way."""
+    """Trace of one recall: who asked what, which grains were returned, and by which path."""
 
     id = models.BigAutoField(primary_key=True)
     uuid = models.UUIDField(unique=True, default=uuid.uuid4)
@@ -25,7 +25,7 @@ class Trace(models.Model):
     hop_count = models.SmallIntegerField()
     # JSON as `traces.py` writes and reads it: features, grains with their contributions, top paths.
     body = models.TextField()
-    # Whether its asker has said anything about it; an answer without a grain has nothing to be said about.
+    # Whether its caller gave feedback; True for an answer without grains, which needs none.
     rated = models.BooleanField(default=True, db_default=True)
 
     class Meta:
@@ -39,9 +39,9 @@ class Trace(models.Model):
 
 
 class TraceGrain(models.Model):
-    """One grain of one trace's answer, so that a grain knows when it was of use.
+    """One grain returned by one recall, so that the page of a grain can list its recalls.
 
-    A note and no tie: neither end is held back by it, and what points at nothing any more is not shown.
+    Not a foreign key: either end may be deleted, and rows without one are not shown.
     """
 
     id = models.BigAutoField(primary_key=True)

@@ -1,4 +1,4 @@
-"""How much is stored, by writer."""
+"""Table of storage use by writer."""
 
 from __future__ import annotations
 

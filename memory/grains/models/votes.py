@@ -1,4 +1,4 @@
-"""What was said about answers, and what it did to the graph."""
+"""Tables of feedback: judged questions, votes, their effects on conduits, pairs of grains, ranker weights."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memory.grains.models.graph import Conduit, Grain
 
 
 class JudgedQuestion(models.Model):
-    """A question that its asker judged the answer of. It stays when its trace is let go: votes speak for it."""
+    """A question whose answer got votes, kept when its trace is deleted, because votes refer to it."""
 
     id = models.BigAutoField(primary_key=True)
     uuid = models.UUIDField(unique=True)  # of the trace
@@ -37,9 +37,9 @@ class JudgedQuestion(models.Model):
 
 
 class Vote(models.Model):
-    """What the asker said of one grain: the last word counts, and can be taken back.
+    """Vote of a caller on one grain of an answer: the last one counts, and can be withdrawn.
 
-    `scale` is fixed when the vote comes, so that votes may be applied in any order.
+    `scale` is fixed when the vote is given, so that votes may be applied in any order.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -49,15 +49,15 @@ class Vote(models.Model):
     useful = models.BooleanField()
     strength = models.FloatField()
     scale = models.FloatField()
-    missed = models.BooleanField(default=False)  # it was not in the answer: the asker named it
-    place = models.SmallIntegerField(null=True)  # where in the answer it stood
-    implied = models.BooleanField(default=False)  # nobody said so; what was done next did
-    # Implied because the asker, a few turns later, stated otherwise: three of these take a grain out of answers.
+    missed = models.BooleanField(default=False)  # it was not in the answer; the caller named it
+    place = models.SmallIntegerField(null=True)  # its place in the answer
+    implied = models.BooleanField(default=False)  # inferred from later queries, not given by a caller
+    # Inferred from a correction by the caller a few turns later; QUARANTINE_CORRECTION_COUNT of them quarantine it.
     corrected = models.BooleanField(default=False, db_default=False)
     at = models.DateTimeField()
     undone_at = models.DateTimeField(null=True)
     undone_by = models.CharField(max_length=160, default="")
-    applied = models.BooleanField(default=False)  # False: the worker still has to see to it, its undoing included
+    applied = models.BooleanField(default=False)  # False: the worker must still apply or undo it
     counted = models.BooleanField(default=False, db_default=False)  # as useful, in the pairs of its question
 
     class Meta:
@@ -71,25 +71,28 @@ class Vote(models.Model):
         return f"{'useful' if self.useful else 'not useful'}: {self.grain_id}"
 
 
-class Attunement(models.Model):
-    """How far a space's own ranker weights lie from the shipped ones, fitted anew from the votes that stand."""
+class SpaceRankerWeights(models.Model):
+    """Ranker weights of a space, as differences from the default weights, fitted to its present votes."""
 
     id = models.BigAutoField(primary_key=True)
     space = models.OneToOneField("accounts.Space", on_delete=models.PROTECT, related_name="+")
-    version = models.CharField(max_length=64)  # of the shipped weights it is a step from: others leave it aside
+    version = models.CharField(max_length=64)  # of the default weights; ignored with another one
     weights = models.JSONField()  # feature -> step
     questions = models.IntegerField()
-    # nDCG@10 of judged questions that were left out of the fit: with the shipped weights, and with these.
+    # nDCG@10 of judged questions held out of the fit: with the default weights, and with these.
     before = models.FloatField()
     after = models.FloatField()
     at = models.DateTimeField()
+
+    class Meta:
+        db_table = "grains_attunement"  # the name of release 0.5: tables keep theirs
 
     def __str__(self) -> str:
         return f"{self.space_id}: {self.questions} questions"
 
 
-class Effect(models.Model):
-    """What one vote did to one conduit, so that it can be told and taken back."""
+class VoteEffect(models.Model):
+    """Effect of one vote on one conduit, so that it can be shown and undone."""
 
     id = models.BigAutoField(primary_key=True)
     space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
@@ -99,6 +102,7 @@ class Effect(models.Model):
     loss = models.BigIntegerField()
 
     class Meta:
+        db_table = "grains_effect"  # the name of release 0.5: tables keep theirs
         indexes = [models.Index(fields=["space", "vote"], name="effect_vote")]
         constraints = [models.UniqueConstraint(fields=["conduit", "vote"], name="effect_once")]
 
@@ -106,8 +110,8 @@ class Effect(models.Model):
         return f"{self.vote_id} on {self.conduit_id}"
 
 
-class Pair(models.Model):
-    """Two grains that were useful together, and how often: enough of it makes a shortcut between them."""
+class UsefulPair(models.Model):
+    """Pair of grains useful for the same questions, and how often; frequent pairs are linked by a shortcut."""
 
     id = models.BigAutoField(primary_key=True)
     space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
@@ -117,6 +121,7 @@ class Pair(models.Model):
     conduit = models.BigIntegerField(null=True)  # of the shortcut that was made for it
 
     class Meta:
+        db_table = "grains_pair"  # the name of release 0.5: tables keep theirs
         constraints = [models.UniqueConstraint(fields=["space", "one", "other"], name="pair_once")]
 
     def __str__(self) -> str:

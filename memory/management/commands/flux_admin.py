@@ -1,4 +1,4 @@
-"""People, from the shell: whoever runs the machine can always make, help and shut out an administrator."""
+"""flux_admin: list, create, invite, unlock, suspend and reactivate people; without an action, the menu."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Command(FluxCommand):
             key, step = person_prompts.ask_second_factor(
                 self, username, options["totp_key_file"], options["totp_code"], asks=asks
             )
-        made = people.create_administrator(
+        person = people.create_administrator(
             shell(),
             username=username,
             password=password,
@@ -104,12 +104,12 @@ class Command(FluxCommand):
             reason=options["reason"],
         )
         next_step = (
-            "Sign in with its next code." if key else f"Next: {typed_command('flux_admin reset ' + made['username'])}"
+            "Sign in with its next code." if key else f"Next: {typed_command('flux_admin reset ' + person['username'])}"
         )
-        self.answer(made, says=f"Created the administrator {made['username']}. {next_step}")
+        self.answer(person, says=f"Created the administrator {person['username']}. {next_step}")
 
     def _invite(self, options: dict[str, Any]) -> None:
-        made = people.invite(
+        invitation = people.invite(
             shell(),
             username=options["username"],
             administrator=options["administrator"],
@@ -117,30 +117,30 @@ class Command(FluxCommand):
             role=options["role"],
             reason=options["reason"],
         )
-        self._hand_over(made, "works once, 72 hours")
+        self._hand_over(invitation, "works once, 72 hours")
 
     def _role(self, options: dict[str, Any]) -> None:
         if not options["space"]:
             raise Invalid("The space is missing: add --space NAME.", field="space")
-        made = people.set_role(
+        membership = people.set_role(
             shell(),
             username=options["username"],
             space=options["space"],
             role=options["role"],
             reason=options["reason"],
         )
-        has = f"has the role {made['role']}" if made["role"] else "has no role"
-        self.answer(made, says=f"{made['username']} now {has} in {made['space']}.")
+        has = f"has the role {membership['role']}" if membership["role"] else "has no role"
+        self.answer(membership, says=f"{membership['username']} now {has} in {membership['space']}.")
 
     def _reset(self, options: dict[str, Any]) -> None:
-        made = people.reset(
+        link = people.reset(
             shell(), username=options["username"], password=options["password"], reason=options["reason"]
         )
-        self._hand_over(made, "works once")
+        self._hand_over(link, "works once")
 
     def _unlock(self, options: dict[str, Any]) -> None:
-        made = people.unlock(shell(), username=options["username"], reason=options["reason"])
-        self._hand_over(made, "works for 15 minutes, even if others keep trying this name")
+        link = people.unlock(shell(), username=options["username"], reason=options["reason"])
+        self._hand_over(link, "works for 15 minutes, even if others keep trying this name")
 
     def _link(self, options: dict[str, Any]) -> None:
         if setup.has_administrator():
@@ -165,13 +165,13 @@ class Command(FluxCommand):
         )
         self.answer(changed, says=f"{changed['username']} {says}")
 
-    def _hand_over(self, made: dict[str, Any], lasts: str) -> None:
-        """The link once, on the terminal; its secret is nowhere else."""
-        path = f"/enrol/{made.pop('secret')}"
+    def _hand_over(self, issued: dict[str, Any], lasts: str) -> None:
+        """Print a one-time link, whose secret is stored nowhere."""
+        path = f"/enrol/{issued.pop('secret')}"
         address = (running_state.read_state(settings.HOME) or {}).get("urls", {}).get("people")
         link = f"{address}{path}" if address else path
         self.answer(
-            {**made, "link": link},
+            {**issued, "link": link},
             says=f"{link}\n[dim]Shown only once; it {lasts}. Send it to the person over a channel you trust.[/]",
         )
         if not address and not self.as_json:

@@ -96,7 +96,7 @@ class Command(FluxCommand):
             self.table(("", ""), rows, empty="")
 
     def _create(self, options: dict[str, Any]) -> None:
-        made = agents.create_agent(
+        agent = agents.create_agent(
             shell(),
             space=options["space"] or FIRST_SPACE,
             name=options["agent"],
@@ -106,13 +106,13 @@ class Command(FluxCommand):
             parent=options["parent"],
         )
         self.answer(
-            made,
-            says=f"Created the agent {made['name']} in space {made['space']}. "
-            f"Next: {typed_command('flux_token mint ' + made['name'] + ' --space ' + made['space'])}",
+            agent,
+            says=f"Created the agent {agent['name']} in space {agent['space']}. "
+            f"Next: {typed_command('flux_token mint ' + agent['name'] + ' --space ' + agent['space'])}",
         )
 
     def _apply(self, options: dict[str, Any]) -> None:
-        """All manifests of the file are checked before the first is applied."""
+        """Apply the manifests of a file; all are checked before the first is applied."""
         found = manifests.read(Path(options["agent"]), options["named"])
         wanted = [(options["space"] or one.space or FIRST_SPACE, one) for one in found]
         for space in {space for space, _ in wanted}:

@@ -1,4 +1,4 @@
-"""Read, verify and export the audit chains; sign where they stand."""
+"""flux_audit: show, verify and export the audit chains, sign checkpoints, rotate the key."""
 
 from __future__ import annotations
 
@@ -128,35 +128,37 @@ class Command(FluxCommand):
             self.console.print(Text(says, "yellow"))
 
     def export(self, chain: str | None, options: dict[str, Any]) -> None:
-        """One JSON object a line, in the order of the chain."""
+        """Export entries as JSON lines, in the order of the chain."""
         for name in [chain] if chain else audit.chains():
             for entry in audit.export(name):
                 self.stdout.write(json.dumps(entry, ensure_ascii=False))
 
     def checkpoint(self, chain: str | None, options: dict[str, Any]) -> None:
-        """Sign where the chains stand now."""
+        """Sign a checkpoint of the present heads of the chains."""
         with self.notes.status("Verifying new entries ..."):
-            made = checkpoints.make_checkpoint()
+            signed = checkpoints.make_checkpoint()
         self.answer(
             {
-                "chains": {name: {"entries": count, "head": head} for name, (count, head) in made.heads.items()},
+                "chains": {name: {"entries": count, "head": head} for name, (count, head) in signed.heads.items()},
                 "broken": [
-                    {"chain": one.chain, "broken_at": one.broken_at, "problem": one.problem} for one in made.broken
+                    {"chain": one.chain, "broken_at": one.broken_at, "problem": one.problem} for one in signed.broken
                 ],
-                "outside": made.outside,
+                "outside": signed.outside,
             },
-            says=f"Signed {len(made.heads)} chain(s) with new entries.",
+            says=f"Signed {len(signed.heads)} chain(s) with new entries.",
         )
         if not self.as_json:
-            for one in made.broken:
+            for one in signed.broken:
                 self.console.print(Text(f"{one.chain} entry {one.broken_at}: {one.problem}. Not signed.", "bold red"))
-            if made.outside:
-                self.console.print(Text(f"The copy outside the data home was not written: {made.outside}", "bold red"))
-        if made.broken or made.outside:
+            if signed.outside:
+                self.console.print(
+                    Text(f"The copy outside the data home was not written: {signed.outside}", "bold red")
+                )
+        if signed.broken or signed.outside:
             sys.exit(EXIT_BROKEN)
 
     def rotate_key(self, chain: str | None, options: dict[str, Any]) -> None:
-        """Let a new key sign from now on."""
+        """Create a new signing key for all later checkpoints."""
         found = checkpoints.rotate_key(shell(), reason=options["reason"])
         self.answer(found, says=f"Active key: {found['key']}")
         if found["outside"]:

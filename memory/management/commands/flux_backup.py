@@ -1,4 +1,4 @@
-"""Back up a whole instance into one file, check such a file, put an instance back to it."""
+"""flux_backup: back up a whole instance into one file, verify a backup, restore one."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Command(FluxCommand):
         if not settings.HOME.initialised:
             raise Invalid(f"There is no instance {settings.HOME.name!r} to back up.")
         with self.notes.status("Backing up ..."):
-            made = backup.create(settings.HOME, to=file.absolute() if file else None)
-        self.answer({"file": str(made), "bytes": made.stat().st_size}, says=f"Backed up to {made}")
+            created = backup.create(settings.HOME, to=file.absolute() if file else None)
+        self.answer({"file": str(created), "bytes": created.stat().st_size}, says=f"Backed up to {created}")
 
     def list(self, file: Path | None, options: dict[str, Any]) -> None:
         found = sorted(path for ending in backup.ENDINGS for path in settings.HOME.backups.glob(ending))
@@ -66,11 +66,11 @@ class Command(FluxCommand):
         )
         with self.notes.status("Checking and restoring ..."):
             manifest = backup.verify(file)
-            aside = backup.restore(settings.HOME, file.absolute())
+            earlier_data = backup.restore(settings.HOME, file.absolute())
             setup.bring_up_to_date(settings.HOME)
             note_restore(shell(), backup=file.name, created_at=manifest["created_at"], reason="flux_backup restore")
             checkpoints.try_checkpoint(settings.HOME)
         self.answer(
-            {"restored": True, "set_aside": str(aside) if aside else None},
-            says=f"Restored {name}." + (f" The earlier data is in {aside}" if aside else ""),
+            {"restored": True, "set_aside": str(earlier_data) if earlier_data else None},
+            says=f"Restored {name}." + (f" The earlier data is in {earlier_data}" if earlier_data else ""),
         )

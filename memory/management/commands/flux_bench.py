@@ -1,4 +1,4 @@
-"""Measure this machine and this code: how good recall is, how fast, how it grows. In a home of its own each time."""
+"""flux_bench: benchmarks of recall quality, speed and growth, each in a temporary data home."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rich.text import Text
 from fluxcore.errors import Invalid
 from memory.management.base import FluxCommand
 
-# What is measured, the module that does it, and whether it prints rows of ratios or tables of its own.
+# Name of each benchmark, its module, and whether it prints rows of ratios or its own tables.
 BENCHES = {
     "quality": ("benchmarks.quality", False),
     "speed": ("benchmarks.speed", True),
@@ -48,10 +48,10 @@ class Command(FluxCommand):
         if options["what"] == "quality":
             arguments += [f"--{name}" for name in ("small", "engine") if options[name]]
             arguments += ["--encoder", options["encoder"]] if options["encoder"] else []
-        with tempfile.TemporaryDirectory(prefix="flux-bench-") as home:
+        with tempfile.TemporaryDirectory(prefix="flux-bench-") as folder:
             done = subprocess.run(
                 [sys.executable, "-m", module, *arguments],
-                env={**_clean(), "FLUX_HOME": home, "FLUX_NAME": "bench"},
+                env={**_clean(), "FLUX_HOME": folder, "FLUX_NAME": "bench"},
                 stdout=subprocess.PIPE if rows or self.as_json else None,
                 text=True,
                 check=False,
@@ -75,7 +75,7 @@ class Command(FluxCommand):
 
 
 def _clean() -> dict[str, str]:
-    """The environment without what would lead a benchmark to somebody's instance."""
+    """Environment without variables that would make a benchmark use an existing instance."""
     led = ("FLUX_", "DJANGO_")
     return {
         key: value

@@ -1,4 +1,4 @@
-"""What agents share, from the shell: boards, locks and queues."""
+"""flux_board: read and change boards with their keys, locks and queues."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from memory.management.calls import CallCommand
 
 
 class Command(CallCommand):
-    help = "A board that agents share: read, write, cas, delete, list; boards, locks, queues."
+    help = "Boards that agents share: keys (read, write, cas, delete, list), locks and queues."
     group, place = "board", "board"

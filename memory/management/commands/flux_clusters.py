@@ -1,4 +1,4 @@
-"""What hangs together: list the clusters of a space, show one, have them computed anew."""
+"""flux_clusters: list the clusters of a space, show one, compute them now."""
 
 from __future__ import annotations
 

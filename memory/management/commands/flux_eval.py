@@ -1,4 +1,4 @@
-"""Was learning worth it? A space's own judged questions, asked again with and without what votes taught."""
+"""flux_eval: measure the effect of learning by replaying a space's judged questions with and without it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Command(FluxCommand):
                 (f"learning gain {gain:+.3f} nDCG", "green" if gain >= 0 else "red"),
             )
         )
-        before = found["without"]
+        baseline = found["without"]
         self.table(
             ("asked", "useful in first 5", "nDCG@10", "gain"),
             [
@@ -64,7 +64,7 @@ class Command(FluxCommand):
                     says,
                     f"{found[way]['hit_rate']:.3f}",
                     f"{found[way]['ndcg']:.3f}",
-                    "" if way == "without" else f"{found[way]['ndcg'] - before['ndcg']:+.3f}",
+                    "" if way == "without" else f"{found[way]['ndcg'] - baseline['ndcg']:+.3f}",
                 )
                 for way, says in _WAYS.items()
             ],

@@ -1,4 +1,4 @@
-"""Hand a text over to be kept as it stands and looked at by the local model."""
+"""flux_extract: store a text unchanged and have the local model extract its statements."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Command(FluxCommand):
             self.answer(found, says=f"{found['waiting']} texts are queued for the model again.")
             return
         fields = ("session", "speaker", "time", "provenance")
-        said = {name: options[name] for name in fields if options[name] is not None}
-        answer = extract.extract(who, content=options["text"], **said, reason=options["reason"])
+        given = {name: options[name] for name in fields if options[name] is not None}
+        answer = extract.extract(who, content=options["text"], **given, reason=options["reason"])
         model = {
             "off": "stored without extraction, because the mode is caller_extracts",
             "done": "the model has processed it",

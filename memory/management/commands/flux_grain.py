@@ -51,6 +51,7 @@ class Command(FluxCommand):
     def _show(self, grain: str) -> None:
         from memory.grains import dossier
         from memory.grains.lifecycle.grain_history import format_numbers
+        from memory.grains.lifecycle.rules import reason_text
         from memory.grains.lookup import find_grain
 
         row = find_grain(shell(), grain)
@@ -82,7 +83,7 @@ class Command(FluxCommand):
                     step.shape()["at"][:19],
                     step.before,
                     step.after,
-                    step.reason or step.why,
+                    step.reason or reason_text(step.why),
                     step.actor,
                     format_numbers(step.numbers),
                 )

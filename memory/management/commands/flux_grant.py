@@ -1,4 +1,4 @@
-"""Grants: what an agent may do beyond its own capabilities, until it runs out or is taken back."""
+"""flux_grant: list, give and revoke grants of capabilities to agents, and answer their requests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fluxsite.setup import FIRST_SPACE
 from memory.management.base import FluxCommand
 
 MAX_HOURS = 24 * 36_500
-SHORT = 8  # as much of an id as a table shows
+SHORT = 8  # characters of an id in a table
 _BEGINNING = re.compile(r"[0-9a-f]{4,8}")
 
 
@@ -52,7 +52,7 @@ class Command(FluxCommand):
         getattr(self, f"_{options['action']}")(options)
 
     def _say(self, value: Any, words: str) -> None:
-        """A capability may hold anything that looks like markup: people see it as it is."""
+        """Print a result without markup: a capability may contain square brackets."""
         self.answer(value)
         if not self.as_json:
             self.console.print(Text(words))
@@ -81,7 +81,7 @@ class Command(FluxCommand):
                 f"The agent or the capability is missing: {typed_command('flux_grant give AGENT CAPABILITY')}.",
                 field="what",
             )
-        made = grants.give(
+        grant = grants.give(
             shell(),
             space=options["space"] or FIRST_SPACE,
             agent=options["what"],
@@ -89,7 +89,7 @@ class Command(FluxCommand):
             expires_at=_end(options),
             reason=options["reason"],
         )
-        self._say(made, _given(made, made["id"]))
+        self._say(grant, _given(grant, grant["id"]))
 
     def _revoke(self, options: dict[str, Any]) -> None:
         ended = grants.revoke(shell(), grant=_named(options, Grant), reason=options["reason"])
@@ -98,7 +98,7 @@ class Command(FluxCommand):
     def _requests(self, options: dict[str, Any]) -> None:
         found = GrantRequest.objects.select_related("agent__space", "grant").order_by("id")
         if not options["all"]:
-            found = found.filter(state=GrantRequest.State.WAITING)
+            found = found.filter(state=GrantRequest.RequestState.WAITING)
         if options["space"]:
             found = found.filter(agent__space=find_space(options["space"]))
         rows = [grants.describe_request(row) for row in found]
@@ -140,7 +140,7 @@ class Command(FluxCommand):
 
 
 def _named(options: dict[str, Any], kind: type[Grant] | type[GrantRequest]) -> str:
-    """The id that was given, or the only one that begins with it."""
+    """Full id from a given id or its unique beginning."""
     where = "list" if kind is Grant else "requests"
     given = options["what"]
     if given is None:
@@ -176,7 +176,8 @@ def _end(options: dict[str, Any]) -> str | None:
     return clock.rfc3339(clock.now() + timedelta(hours=hours))
 
 
-def _given(made: dict[str, Any], grant: str) -> str:
-    until = f"until {made['expires_at'][:19]}Z" if made["expires_at"] else "until it is revoked"
-    who = f"{made['space']}/{made['agent']}"
-    return f"{who} may {made['capability']} {until}. Revoke it: {typed_command(f'flux_grant revoke {grant[:SHORT]}')}"
+def _given(grant_record: dict[str, Any], grant: str) -> str:
+    until = f"until {grant_record['expires_at'][:19]}Z" if grant_record["expires_at"] else "until it is revoked"
+    who = f"{grant_record['space']}/{grant_record['agent']}"
+    revoke = typed_command(f"flux_grant revoke {grant[:SHORT]}")
+    return f"{who} may {grant_record['capability']} {until}. Revoke it: {revoke}"

@@ -1,4 +1,4 @@
-"""How the memory of a space is doing: its signals, their last readings, what warns and what to do about it."""
+"""flux_health: health signals of spaces with their last readings, warnings and advice."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memory.management.base import FluxCommand
 _BARS = "▁▂▃▄▅▆▇█"
 _POINTS = 22
 _COLOURS = {"healthy": "green", "low": "yellow", "high": "yellow", "warning": "yellow", "critical": "bold red"}
-# What a script can act on; refusals have statuses of their own from 64 on.
+# Exit statuses for scripts; errors have statuses from 64 on.
 EXIT = {"healthy": 0, "warning": 1, "critical": 2}
 
 
@@ -89,7 +89,7 @@ class Command(FluxCommand):
 
 
 def _measure() -> None:
-    """What the worker would do at the next tick; whichever of the two comes first does it."""
+    """Measure now instead of waiting for the worker; if both try, one of them does it."""
 
     booth.write(health_jobs.ask_to_gather)
     worker.drain()
@@ -107,7 +107,7 @@ def _range(bounds: list[float | None]) -> str:
 
 
 def sparkline(values: list[float | None]) -> str:
-    """A line of bars from the smallest to the largest; a gap where nothing was measured."""
+    """Sparkline: bars from the smallest to the largest value, a gap for missing values."""
     known = [value for value in values if value is not None]
     low, high = min(known, default=0.0), max(known, default=0.0)
     width = (high - low) or 1.0

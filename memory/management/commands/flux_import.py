@@ -80,23 +80,23 @@ class Command(FluxCommand):
         source = formats.read(options["path"], format=options["format"], chunk=options["chunk"])
         tally, refused = ImportTally(), list[ItemOutcome]()
         with self._report(options["report"]) as note, self.progress("Importing", source.total) as advance:
-            for told in import_source(
+            for outcomes in import_source(
                 who, source, provenance=options["provenance"], dry=options["dry_run"], reason=options["reason"]
             ):
-                tally.add(told)
-                refused += [one for one in told if one.status == REFUSED]
-                note(told)
-                advance(len(told))
+                tally.add(outcomes)
+                refused += [one for one in outcomes if one.status == REFUSED]
+                note(outcomes)
+                advance(len(outcomes))
         self._say(source.format, tally.shape(), refused, dry=options["dry_run"])
         if refused:
             sys.exit(Invalid.exit_status)
 
     def _say(self, format: str, counts: dict[str, int], refused: list[ItemOutcome], *, dry: bool) -> None:
         shown = [one.shape() for one in refused]
-        said = "Would import" if dry else "Imported"
+        verb = "Would import" if dry else "Imported"
         self.answer(
             {"format": format, "dry_run": dry, **counts, "errors": shown[:1000]},
-            says=f"[bold green]{said}[/] {counts['stored']} memories and {counts['links']} links from "
+            says=f"[bold green]{verb}[/] {counts['stored']} memories and {counts['links']} links from "
             f"{formats.FORMAT_TITLES[format]}; {counts['there']} existed already, {counts['refused']} refused, "
             f"{counts['capped']} lowered to the maximum provenance",
         )
@@ -109,7 +109,9 @@ class Command(FluxCommand):
     @contextmanager
     def _report(self, file: Path | None) -> Iterator[Any]:
         if file is None:
-            yield lambda told: None
+            yield lambda outcomes: None
             return
         with file.open("w", encoding="utf-8") as target:
-            yield lambda told: target.writelines(json.dumps(one.shape(), ensure_ascii=False) + "\n" for one in told)
+            yield lambda outcomes: target.writelines(
+                json.dumps(one.shape(), ensure_ascii=False) + "\n" for one in outcomes
+            )

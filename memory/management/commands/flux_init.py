@@ -1,4 +1,4 @@
-"""Make an instance: data home, keys, configuration, database and, if wanted, its administrator."""
+"""flux_init: create an instance with data home, keys, configuration, database and, if wanted, an administrator."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Command(FluxCommand):
             key, step = person_prompts.ask_second_factor(
                 self, username, options["totp_key_file"], options["totp_code"], asks=self.asks
             )
-        made = people.create_administrator(
+        administrator = people.create_administrator(
             shell(),
             username=username,
             password=password,
@@ -121,4 +121,4 @@ class Command(FluxCommand):
             spent_step=step,
             reason="flux_init",
         )
-        return dict(made)
+        return dict(administrator)

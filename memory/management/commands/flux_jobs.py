@@ -1,4 +1,4 @@
-"""Look at background work and steer it."""
+"""flux_jobs: list, show, run and park background jobs."""
 
 from __future__ import annotations
 

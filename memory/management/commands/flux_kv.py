@@ -1,4 +1,4 @@
-"""An agent's exact memory from the shell."""
+"""flux_kv: read and change the keys of an agent."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ class Command(CallCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         if options["agent"] is None:
-            raise Invalid(f"Say whose memory: {typed_command('flux_kv list AGENT')}.", field="agent")
+            raise Invalid(f"The agent is missing: {typed_command('flux_kv list AGENT')}.", field="agent")
         super().run(options)

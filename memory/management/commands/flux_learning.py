@@ -132,8 +132,8 @@ class Command(FluxCommand):
 
 
 def _said(one: dict[str, Any]) -> str:
-    said = "missing" if one["missed"] else "useful" if one["useful"] else "not useful"
-    return f"{said}, withdrawn" if one["undone_at"] else said
+    rating = "missing" if one["missed"] else "useful" if one["useful"] else "not useful"
+    return f"{rating}, withdrawn" if one["undone_at"] else rating
 
 
 def _short(text: str, longest: int = _LONGEST) -> str:

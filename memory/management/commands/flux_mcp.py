@@ -1,7 +1,7 @@
-"""The MCP server of a local agent: started by its client, speaks over standard input and output.
+"""flux_mcp: MCP server of one local agent over standard input and output, started by its client.
 
-`manage.py flux_mcp` goes straight to `mcp_bridge.entry`, which loads no more than it needs; this is how Django finds
-the command among the others.
+`manage.py flux_mcp` calls `mcp_bridge.entry` directly, which imports little; this class exists so that Django lists the
+command.
 """
 
 from __future__ import annotations

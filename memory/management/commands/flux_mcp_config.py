@@ -1,4 +1,4 @@
-"""The configuration of MCP clients for this memory: shown, written or installed."""
+"""flux_mcp_config: show, write or install the configuration of MCP clients for this memory."""
 
 from __future__ import annotations
 

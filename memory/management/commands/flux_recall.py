@@ -71,14 +71,16 @@ class Command(FluxCommand):
         if not answer["grains"]:
             self.console.print("[dim]No memories found.[/]")
         for place, grain in enumerate(answer["grains"], start=1):
-            said = ", ".join(part for part in (grain["speaker"], (grain["time"] or "")[:10], grain["origin"]) if part)
+            context = ", ".join(
+                part for part in (grain["speaker"], (grain["time"] or "")[:10], grain["origin"]) if part
+            )
             self.console.print(
                 Text.assemble(
                     f"{place:>2} ",
                     _bar(grain["score"]),
                     f" {grain['score']:.2f}  ",
                     shorten(grain["content"], 200),
-                    (f"  {said}", "dim"),
+                    (f"  {context}", "dim"),
                 )
             )
             if grain["id"] in why:

@@ -1,4 +1,4 @@
-"""Give all grains vectors of another encoder while the instance goes on."""
+"""flux_reembed: compute vectors of all grains with another encoder while the instance is running."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Command(FluxCommand):
 
 
 def _questions(space: Space, encoder: Any, reason: str) -> int:
-    """What was asked and judged is compared with what is asked now: it needs vectors of the same kind."""
+    """Encode judged questions too: they are compared with new questions, which needs vectors of the same encoder."""
     from memory.grains import reembed
 
     done, after = 0, 0
@@ -86,7 +86,7 @@ def _questions(space: Space, encoder: Any, reason: str) -> int:
 
 
 def _encoder(wanted: str | None) -> Any:
-    """The one in use, or the very one that was asked for: vectors of what would stand in for it help nobody."""
+    """The active encoder, or exactly the requested one: vectors of its fallback would be useless."""
     from memory.embedding import active_encoder, encoder_kinds
     from memory.embedding.encoder import EncoderProblem
 
@@ -106,7 +106,7 @@ def _encoder(wanted: str | None) -> Any:
 
 
 def _not_in_use(name: str) -> str:
-    """Why the vectors of other encoders are still needed; "" if they are not."""
+    """Reason why vectors of other encoders must be kept; "" if they can be deleted."""
     from memory.embedding import active_encoder
 
     if active_encoder.state().name != name:

@@ -1,4 +1,4 @@
-"""Empty an instance: everything it remembers is gone, after a backup and a confirmation."""
+"""flux_reset: delete everything in an instance, after a backup and a confirmation."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Command(FluxCommand):
         else:
             call_command("flush", verbosity=0, interactive=False)
         shutil.rmtree(home.queue, ignore_errors=True)
-        shutil.rmtree(home.arenas, ignore_errors=True)  # vectors and words of what is forgotten
+        shutil.rmtree(home.arenas, ignore_errors=True)  # they contain vectors and terms of the deleted grains
         home.make()
         setup.bring_up_to_date(home)
         note_reset(shell(), heads=heads, reason="flux_reset")

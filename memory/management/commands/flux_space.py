@@ -1,4 +1,4 @@
-"""Spaces: the tenants of an instance."""
+"""flux_space: list and create spaces, the tenants of an instance."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Command(FluxCommand):
                 raise Invalid(
                     f"The name of the space is missing: {typed_command('flux_space create NAME')}.", field="space"
                 )
-            made = create_space(shell(), name=options["space"], reason=options["reason"])
+            created = create_space(shell(), name=options["space"], reason=options["reason"])
             self.answer(
-                made,
-                says=f"Created the space {made['name']}. "
-                f"Next: {typed_command('flux_agent create NAME --space ' + made['name'])}",
+                created,
+                says=f"Created the space {created['name']}. "
+                f"Next: {typed_command('flux_agent create NAME --space ' + created['name'])}",
             )
             return
         found = list(Space.objects.annotate(agent_count=Count("agents")).order_by("name"))
@@ -41,7 +41,7 @@ class Command(FluxCommand):
             self.answer({"spaces": [{**describe_space(space), "agents": space.agent_count} for space in found]})
             return
         self.table(
-            ("space", "agents", "made"),
+            ("space", "agents", "created"),
             [(space.name, space.agent_count, f"{space.created_at:%Y-%m-%d}") for space in found],
             empty=f"No spaces yet. Create one: {typed_command('flux_space create NAME')}",
         )

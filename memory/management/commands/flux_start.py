@@ -1,4 +1,4 @@
-"""Start an instance: set it up if it is new, upgrade it if it is old, run its servers."""
+"""flux_start: set up an instance if it is new, upgrade it if it is old, and run its servers."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Command(FluxCommand):
         if found is not None:
             self._already_running(found)
         if options["detach"]:
-            # The child says these too, into its own log.
+            # The child process prints these too, into its log.
             self._show_warnings(run_checks(tags=["configuration"]))
             self._detach(options)
             return
@@ -138,7 +138,7 @@ class Command(FluxCommand):
 
     @contextmanager
     def _showing(self, text: str, options: dict[str, Any]) -> Iterator[None]:
-        """What is being done until it is done: with a moving sign on a terminal, as a line elsewhere."""
+        """Show a step while it runs: with a spinner on a terminal, as a line elsewhere."""
         if self.as_json or options["quiet"]:
             yield
         elif self.notes.is_terminal:
@@ -154,7 +154,7 @@ class Command(FluxCommand):
             self.stdout.flush()
 
     def _open(self, supervisor: Supervisor, options: dict[str, Any], upgrade: setup.Upgrade) -> None:
-        """Tell whoever started the instance. Token and link are made only now that somebody gets to see them."""
+        """Print addresses, token and enrolment link. Token and link are created only when they are printed."""
         state = supervisor.state()
         running_state.write_state(
             settings.HOME, {**state, "durability": settings.DURABILITY, "bound": config.bound(settings.FLUX)}
@@ -186,7 +186,7 @@ class Command(FluxCommand):
             self.stdout.flush()
 
     def _refuse_unsound(self) -> None:
-        """Every system check, the database's included, before a door opens."""
+        """Run all system checks, including those of the database, before a server starts."""
         found = [message for message in run_checks(databases=["default"]) if not message.is_silenced()]
         self._show_warnings(found)
         if any(message.is_serious() for message in found):
@@ -218,7 +218,7 @@ class Command(FluxCommand):
         )
 
     def _detach(self, options: dict[str, Any]) -> None:
-        """Start the same command as a process of its own and wait for its ready file."""
+        """Start the same command as a separate process and wait for its ready file."""
         with tempfile.TemporaryDirectory() as folder:
             ready = Path(folder) / "ready.json"
             arguments = [argument for argument in sys.argv[1:] if argument not in ("--detach", "--json")]
@@ -233,8 +233,8 @@ class Command(FluxCommand):
             with self._showing("Starting the servers in the background ...", options):
                 while not ready.exists():
                     if child.poll() is not None:
-                        said = (settings.HOME.path / "start.log").read_text(errors="replace").strip()
-                        raise NotStarted(said.splitlines()[-1] if said else "The instance did not start.")
+                        lines = (settings.HOME.path / "start.log").read_text(errors="replace").strip()
+                        raise NotStarted(lines.splitlines()[-1] if lines else "The instance did not start.")
                     time.sleep(0.05)
             state = json.loads(ready.read_text())
         self.say_upgrade(state["backup"])
@@ -244,7 +244,7 @@ class Command(FluxCommand):
 
 
 def _mint(agent: Agent) -> str:
-    """The command that prints a new token of an agent."""
+    """Command that mints a token of an agent, as the user types it."""
     space = "" if agent.space.name == setup.FIRST_SPACE else f" --space {agent.space.name}"
     return runnable_command(f"flux_token mint {agent.name}{space}")
 

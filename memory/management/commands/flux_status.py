@@ -31,21 +31,21 @@ class Command(FluxCommand):
     def run(self, options: dict[str, Any]) -> None:
         state = running_state.read_state(settings.HOME)
         pending = setup.pending_migrations()
+        servers = {name: {"url": url, "answers": _answers(url)} for name, url in (state or {}).get("urls", {}).items()}
         found: dict[str, Any] = {
             "name": settings.HOME.name,
             "home": str(settings.HOME.path),
             "running": state is not None,
             "pid": state["pid"] if state else None,
-            "doors": {
-                name: {"url": url, "answers": _answers(url)} for name, url in (state or {}).get("urls", {}).items()
-            },
+            "servers": servers,
+            "doors": servers,  # the key's name in release 0.6 and earlier, for one more release
         }
         if pending:
             found["warnings"] = [
                 f"the database needs {len(pending)} migration(s): {typed_command('flux_start')} applies them"
             ]
         else:
-            # The instance may have been started with other settings than this shell sees now.
+            # The running instance may have other settings than this shell.
             found |= instance_health.instance_details(durability=(state or {}).get("durability"))
             found["counts"] = {
                 "spaces": Space.objects.count(),
@@ -77,10 +77,10 @@ class Command(FluxCommand):
             (
                 f"{_SERVERS.get(name, name)} server",
                 Text.assemble(
-                    f"{door['url']}  ", ("answers", "green") if door["answers"] else ("does not answer", "red")
+                    f"{server['url']}  ", ("answers", "green") if server["answers"] else ("does not answer", "red")
                 ),
             )
-            for name, door in found["doors"].items()
+            for name, server in found["servers"].items()
         ]
         if "database" in found:
             queue, counts, versions, database = (found[key] for key in ("queue", "counts", "versions", "database"))
@@ -100,7 +100,7 @@ class Command(FluxCommand):
             self.console.print(Text(f"! {warning}", "yellow"))
 
     def _print_usage(self, found: dict[str, Any], *, with_model: bool) -> None:
-        """What agents use of their quotas, and what the quotas are."""
+        """Print the use of quotas by agents, and the quotas."""
         shown = found["rows"][:_MOST]
         self.console.print()
         self.table(
@@ -135,7 +135,7 @@ class Command(FluxCommand):
 
 
 def _short(name: str) -> str:
-    """A name that leaves room for the numbers beside it in 80 columns."""
+    """Name shortened so that the row fits into 80 columns."""
     return name if len(name) <= _NAME else f"{name[: _NAME - 1]}…"
 
 
@@ -146,14 +146,14 @@ def _changed_since(state: dict[str, Any]) -> list[str]:
 
 
 def _encoder(found: dict[str, Any]) -> str:
-    """Its name; what there is to say of it. Whether it is loaded is a matter of each process and not of this one."""
+    """Name of the encoder and its problem, if any; whether it is loaded differs by process and is not shown."""
     waiting = f"{found['pending']} memories are queued for it" if found["pending"] else ""
     parts = [found["name"], "broken" if found["state"] == "broken" else "", found["problem"] or "", waiting]
     return ": ".join(part for part in parts if part)
 
 
 def _model(found: dict[str, Any]) -> str:
-    """Its name and how it is; what waits for it; what it has cost today."""
+    """Name and state of the model, waiting texts, and use of today."""
     if found["state"] == "off":
         return "off"
     today, budget = found["today"], found["budget"]

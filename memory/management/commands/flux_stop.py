@@ -1,7 +1,7 @@
-"""Stop a running instance: the doors finish what they have begun, the worker its job.
+"""flux_stop: stop a running instance; servers finish their requests and the worker its job.
 
-They have `supervisor.STOP_SECONDS` for it. What takes longer is cut off: an unanswered write was not acknowledged,
-and an unfinished job is run again once its lease is over.
+They have `supervisor.STOP_SECONDS` for it. What takes longer is killed: an unanswered write was not acknowledged, and
+an unfinished job is run again when its lease has expired.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Command(FluxCommand):
                 field="text",
             )
         who = shell(find_space(options["space"]))
-        said = {
+        fields = {
             "session": options["session"],
             "speaker": options["speaker"],
             "time": options["time"],
@@ -57,22 +57,22 @@ class Command(FluxCommand):
             "valid_to": options["valid_to"],
             "provenance": options["provenance"],
         }
-        said = {name: value for name, value in said.items() if value is not None}
+        fields = {name: value for name, value in fields.items() if value is not None}
         if options["text"] == "-":
-            self._lines(who, said, options["reason"])
+            self._lines(who, fields, options["reason"])
             return
-        answer = store.store(who, content=options["text"], **said, reason=options["reason"])
+        answer = store.store(who, content=options["text"], **fields, reason=options["reason"])
         says = f"{answer['status'].replace('_', ' ').capitalize()}: {answer['grain_id']}"
         self.answer(answer, says="\n".join([says, *([answer["reason"]] if "reason" in answer else [])]))
 
-    def _lines(self, who: Principal, said: dict[str, Any], reason: str) -> None:
+    def _lines(self, who: Principal, fields: dict[str, Any], reason: str) -> None:
         """Store each line on its own: a refused line does not affect the others."""
         counts: Counter[str] = Counter()
         refused: list[dict[str, Any]] = []
         numbered = ((place, text) for place, text in enumerate(_given(), start=1) if text.strip())
         with self.progress("Storing", None) as advance:
             while some := list(islice(numbered, config.current().MAX_GRAINS_PER_CALL)):
-                texts = [{"content": text, **said} for _, text in some]
+                texts = [{"content": text, **fields} for _, text in some]
                 answer = store.store_batch(who, items=texts, reason=reason)
                 for (place, _), result in zip(some, answer["results"], strict=True):
                     counts[result["status"]] += 1

@@ -1,4 +1,4 @@
-"""Tokens: minted for an agent, shown once, revoked at once."""
+"""flux_token: list, mint and revoke tokens of agents; a new token is shown once."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Command(FluxCommand):
         if days is not None and not 0 < days <= MAX_DAYS:
             raise Invalid(f"--days must be more than 0 and at most {MAX_DAYS}.", field="days")
         expiry = clock.rfc3339(clock.now() + timedelta(days=days)) if days is not None else None
-        made = tokens.mint(
+        minted = tokens.mint(
             shell(),
             space=options["space"] or FIRST_SPACE,
             agent=options["what"],
@@ -90,10 +90,10 @@ class Command(FluxCommand):
             note=options["note"],
             reason=options["reason"],
         )
-        self.answer(made, says=made["token"])
+        self.answer(minted, says=minted["token"])
         if not self.as_json:
-            # Beside standard output: TOKEN=$(flux token mint ...) takes the token alone.
-            self.notes.print(f"[dim]Shown only once. Maximum provenance: {made['ceiling']}.[/]")
+            # To standard error, so that TOKEN=$(flux token mint ...) gets the token alone.
+            self.notes.print(f"[dim]Shown only once. Maximum provenance: {minted['ceiling']}.[/]")
 
     def _revoke(self, options: dict[str, Any]) -> None:
         ended = tokens.revoke(shell(), prefix=options["what"], reason=options["reason"])

@@ -1,4 +1,4 @@
-"""Memories of other programs as grains: one reader per format, found by looking at the file."""
+"""Formats of imports: one reader per format, detected from the content of the file."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ FORMAT_TITLES = {
     "markdown": "Markdown notes",
     "text": "plain text",
 }
-_LOOK = 64 * 1024  # bytes of a file that say what it is
+_LOOK = 64 * 1024  # bytes of a file from which its format is detected
 
 
 def read(path: Path, *, format: str | None = None, chunk: int = notes.CHUNK) -> Source:
-    """What is at that path, as a source of grains."""
+    """Source of grains from a file or folder, in the given or detected format."""
     if not path.exists():
         raise Invalid(f"{path} does not exist.", field="path")
     if not (path.is_dir() or path.is_file()):
@@ -41,7 +41,7 @@ def read(path: Path, *, format: str | None = None, chunk: int = notes.CHUNK) -> 
 
 
 def detect_format(path: Path) -> str:
-    """What the file seems to be, by its own first bytes; its name decides between Markdown and plain text only."""
+    """Detect the format of a file from its first bytes; its name decides only between Markdown and plain text."""
     if path.is_dir():
         return "markdown"
     with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""A long text in pieces a memory can use: whole paragraphs where they fit, then sentences, then words."""
+"""Splitting of long texts into pieces: whole paragraphs if they fit, then sentences, then words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SPACE = re.compile(r"\s+")
 
 
 def split_text(text: str, size: int) -> Iterator[str]:
-    """Pieces of at most `size` characters, in order; together they say everything the text says."""
+    """Pieces of at most `size` characters, in order and complete."""
     yield from _joined([part.strip() for part in _PARAGRAPH.split(text)], size, "\n\n")
 
 
@@ -37,7 +37,7 @@ def _joined(parts: list[str], size: int, between: str) -> Iterator[str]:
 
 
 def _cut(sentence: str, size: int) -> Iterator[str]:
-    """A sentence that is too long by itself, at white space; a word that is, wherever it must be."""
+    """Cut a sentence that is too long at white space, and a word that is too long anywhere."""
     held = ""
     for word in _SPACE.split(sentence):
         if held and len(held) + 1 + len(word) > size:

@@ -1,4 +1,4 @@
-"""Our own export: a line that says what it is, then a line for each grain, then one for each conduit."""
+"""Our own export as JSON lines: a header, then a line for each grain, then one for each conduit."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _rows(path: Path, kind: str, key: str) -> Iterator[SourceItem]:
             continue
         row = value.get(kind) if isinstance(value, dict) else None
         if problem is None and isinstance(row, dict):
-            # Not of a grain's own: its number there, and what a later release may add.
+            # Unknown fields are ignored: the id in the exporting instance, and fields of later releases.
             given = {name: one for name, one in row.items() if kind == "link" or name in _FIELDS}
             yield SourceItem(place, given, str(row.get(key, "")) if key else "")
         elif kind == "grain" and (problem is not None or not _is_link(value)):

@@ -1,4 +1,4 @@
-"""A flux-memory database: its grains with who stands behind them, and the links that were used or typed."""
+"""Reader of a flux-memory database: its grains with provenance, and the links that were used or typed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memory.transfer.formats.source import Source, SourceItem, unreadable_item
 
 _GRAINS = {"id", "content", "provenance", "confidence", "decay_class", "status", "created_at", "source_tags"}
 _CONDUITS = {"from_id", "to_id", "weight", "created_at", "last_used", "use_count", "relation"}
-# A link that only says "near by meaning" is found again here; one that was used or typed is knowledge.
+# Links by similar meaning alone are not imported, because they are found again; used or typed ones are knowledge.
 _WORTH = "FROM conduits WHERE (use_count > 0 OR relation <> 'related') AND from_id IN (SELECT id FROM grains)"
 
 
@@ -45,11 +45,11 @@ def read(path: Path, chunk: int) -> Source:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    """To look at and nothing else, whatever its own schema would like to do."""
+    """Open the database read-only, without trusting functions in its schema."""
     base = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)
     base.execute("PRAGMA trusted_schema = OFF")
     base.execute("PRAGMA query_only = ON")
-    base.text_factory = bytes  # a text may be no UTF-8; that costs this text and not the import
+    base.text_factory = bytes  # a text may be invalid UTF-8, which must refuse this text only
     return base
 
 
@@ -81,7 +81,7 @@ def _items(path: Path) -> Iterator[SourceItem]:
 
 
 def _as_far_as_it_goes(rows: Iterator[SourceItem]) -> Iterator[SourceItem]:
-    """A damaged page shows when it is reached: what was read before is good, and that there was more is told."""
+    """Rows up to a damaged page of the database, then a problem that reports the rest."""
     try:
         yield from rows
     except sqlite3.DatabaseError as error:
@@ -100,7 +100,7 @@ def _item(row: tuple[Any, ...]) -> SourceItem:
         return unreadable_item(place, "It was marked for deletion there.")
     given = {
         "content": content,
-        # A name it does not have is nobody's word.
+        # An unknown provenance counts as unknown.
         "provenance": provenance if provenance in RANK else None,
         "confidence": confidence,
         "time": _moment(created),
@@ -134,14 +134,14 @@ def _links(path: Path) -> Iterator[SourceItem]:
 
 
 def _moment(text: Any) -> str | None:
-    """Its times are UTC without saying so."""
+    """Parse a time of flux-memory, which is UTC without an offset."""
     if not isinstance(text, str) or len(text) < 19:
         return None
     return text if text.endswith(("Z", "z")) or "+" in text else f"{text[:10]}T{text[11:]}Z"
 
 
 def _tags(text: Any) -> list[str] | None:
-    """As many of its labels as ours can be."""
+    """Labels as tags, as many as a grain may have."""
     try:
         found = json.loads(text or "[]")
     except (ValueError, TypeError):

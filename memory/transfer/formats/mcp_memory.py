@@ -1,7 +1,7 @@
-"""The memory file of the MCP reference server: entities with observations, and relations between entities.
+"""Reader of the memory file of the MCP reference server: entities with observations, and their relations.
 
 An observation becomes a sentence that names its entity, so that it can be found by itself; a relation becomes one too.
-Names are entries of the graph, so what shares an entity hangs together without further links.
+Names are entries of the graph, so grains with the same entity are linked without further conduits.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from memory.grains.texts import is_visible
 from memory.transfer.formats.source import MAX_LINE, Source, SourceItem, decode_text, json_lines
 
 _KINDS = ("entity", "relation")
-MAX_FILE = 64 * 1024 * 1024  # bytes of one JSON document, which has to be held whole
+MAX_FILE = 64 * 1024 * 1024  # bytes of one JSON document, which is loaded completely
 
 
 def looks_like(head: bytes) -> bool:
@@ -45,7 +45,7 @@ def read(path: Path, chunk: int) -> Source:
 
 
 def _document(path: Path) -> dict[str, Any] | None:
-    """The file as one JSON document, or None if it is one of lines."""
+    """The file as one JSON document, or None if it is JSON lines."""
     if path.stat().st_size > MAX_FILE:
         return None
     try:
@@ -79,20 +79,20 @@ def _from_lines(path: Path) -> Iterator[SourceItem]:
 
 def _entity(place: str, value: Any) -> Iterator[SourceItem]:
     name = value.get("name") if isinstance(value, dict) else None
-    said = value.get("observations", []) if isinstance(value, dict) else None
-    if not isinstance(name, str) or not name.strip() or not isinstance(said, list) or len(name) > MAX_LINE:
+    observations = value.get("observations", []) if isinstance(value, dict) else None
+    if not isinstance(name, str) or not name.strip() or not isinstance(observations, list) or len(name) > MAX_LINE:
         yield SourceItem(place, problem=Invalid("An entity must have a name and a list of observations.", field="name"))
         return
     kind = value.get("entityType")
     tags = [kind] if isinstance(kind, str) and len(kind) <= MAX_TAG and is_visible(kind) else []
-    if not said and tags:
+    if not observations and tags:
         yield SourceItem(place, _given(f"{name} is a {_words(tags[0])}", tags))
-    for number, one in enumerate(said, start=1):
+    for number, one in enumerate(observations, start=1):
         where = f"{place}, observation {number}"
         if not isinstance(one, str):
             yield SourceItem(where, problem=Invalid("An observation must be a text.", field="observations"))
         else:
-            # One that names its entity by itself reads better as it stands.
+            # An observation that names its entity is kept unchanged.
             yield SourceItem(where, _given(one if name.lower() in one.lower() else f"{name}: {one}", tags))
 
 

@@ -1,7 +1,7 @@
-"""Notes as files: a folder of Markdown (Obsidian's, for one) or plain text, cut into grains.
+"""Reader of notes: a folder of Markdown (for example of Obsidian) or plain text, split into grains.
 
-A file is a session, so its pieces keep their order and hang together. The headings above a piece stand in front of
-it, tags come from the front matter and from #tags, and [[links]] lead to the first piece of the other note.
+A file is a session, so its pieces keep their order and are linked. Each piece begins with the headings above it, tags
+come from the front matter and from #tags, and [[links]] lead to the first piece of the other note.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from memory.grains.texts import is_visible
 from memory.transfer.formats.chunks import split_text
 from memory.transfer.formats.source import MAX_LINE, Source, SourceItem, decode_text, unreadable_item
 
-CHUNK, LEAST_CHUNK, MOST_CHUNK = 1_000, 100, 8_000  # characters of a piece: a few sentences say one thing
+CHUNK, LEAST_CHUNK, MOST_CHUNK = 1_000, 100, 8_000  # characters of a piece: a few sentences
 MARKDOWN = (".md", ".markdown", ".mdx")
-MAX_FRONT = 4_096  # bytes of front matter: the time YAML takes grows with the square of some texts
-_NUMBER = 10**18  # a tag that is a number, a year for one, is smaller
+MAX_FRONT = 4_096  # bytes of front matter: YAML needs quadratic time for some texts
+_NUMBER = 10**18  # upper bound of numbers that are accepted as tags, such as years
 _TEXT = (".txt", ".text", ".rst", ".org", "")
 _FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 _HEADING = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t#]*$")
@@ -36,9 +36,9 @@ _LINK = re.compile(r"\[\[([^\]\[|#^]{1,200})[^\]\[]*\]\]")
 
 @dataclass
 class _Note:
-    """One file, read."""
+    """A note as read from its file."""
 
-    name: str  # from the folder, with /
+    name: str  # path relative to the folder, with /
     text: str = ""
     tags: list[str] = field(default_factory=list)
     time: str | None = None
@@ -63,7 +63,7 @@ def read_text(path: Path, chunk: int) -> Source:
 
 
 def _files(path: Path, endings: tuple[str, ...]) -> tuple[list[Path], list[SourceItem]]:
-    """The notes below a folder, in one order, and what is there and may not be followed."""
+    """Files below a folder in a fixed order, and symbolic links, which are not followed."""
     if path.is_file():
         return [path], []
     root, found, strange = path.resolve(), [], []
@@ -96,7 +96,7 @@ def _name(file: Path, root: Path) -> str:
 
 
 def _readable(name: str) -> str:
-    """A name from the time before UTF-8 can be neither stored nor shown as it is."""
+    """File name with invalid UTF-8 replaced, which could be neither stored nor shown."""
     return os.fsencode(name).decode("utf-8", "replace")
 
 
@@ -115,12 +115,12 @@ def _note(root: Path, file: Path, *, markdown: bool) -> _Note:
 
 
 def _take_front(note: _Note, text: str) -> None:
-    """Tags and a date. Front matter that is no YAML, or too long for it, is no reason to lose the note."""
+    """Tags and date from the front matter; invalid or too long front matter is kept as text."""
     if len(text.encode()) > MAX_FRONT:
         return
     try:
         found = yaml.safe_load(text)
-    except Exception:  # a value that is not what its tag says (!!bool, !!timestamp) raises whatever it stumbles over
+    except Exception:  # a value that does not fit its tag (!!bool, !!timestamp) may raise any error
         return
     if not isinstance(found, dict):
         return
@@ -132,7 +132,7 @@ def _take_front(note: _Note, text: str) -> None:
         if (isinstance(one, str) or (isinstance(one, int) and abs(one) < _NUMBER)) and str(one).strip("# ")
     ]
     date = found.get("created", found.get("date"))
-    # Nothing else is made a text of: a list of itself ten times over, ten times over, would have no end.
+    # No other value is converted to text: nested aliases of lists can expand without end.
     stamp = date.isoformat() if isinstance(date, datetime.date) else date if isinstance(date, str) else ""
     shape = re.match(r"(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2})?)(Z|[+-]\d{2}:\d{2})?)?", stamp)
     if shape:
@@ -169,7 +169,7 @@ def _items(
 
 
 def _session(name: str) -> str:
-    """The end of a long path says more than its beginning. What cannot be seen does not belong into a name."""
+    """Session name of a note: its path without hidden characters, and the end of a path that is too long."""
     shown = "".join(one if is_visible(one) or one == " " else "_" for one in name)
     return shown if len(shown) <= MAX_NAME else f"…{shown[1 - MAX_NAME :]}"
 
@@ -185,7 +185,7 @@ def _cut(note: _Note, chunk: int, *, markdown: bool) -> Iterator[str]:
 
 
 def _sections(note: _Note) -> Iterator[tuple[str, str]]:
-    """Each stretch of text under its headings; the file's own name stands for a title that is missing."""
+    """Sections of a note with their headings; without a title the file name is used."""
     title = Path(note.name).stem
     above: list[tuple[int, str]] = []
     held: list[str] = []
@@ -224,7 +224,7 @@ def _links(root: Path, files: list[Path], chunk: int) -> Iterator[SourceItem]:
             for name in dict.fromkeys(_LINK.findall(text)):
                 other = by_name.get(name.strip().casefold())
                 if other is not None and other != where:
-                    # Somebody wrote it down, which is a use: what nobody ever used fades and is cut.
+                    # A link that somebody wrote counts as used once: links that were never used decay and are removed.
                     ends = {"from": f"{where}#{number}", "to": f"{other}#1"}
                     given = {**ends, "relation": "related", "use_count": 1}
                     yield SourceItem(f"{where}, link to {name}", given)

@@ -1,4 +1,4 @@
-"""What every reader of another memory hands over."""
+"""Source of an import: grains and links, as every reader of a format returns them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import Any
 from fluxcore.errors import FluxError, Invalid
 
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-MAX_LINE = 8 * 1024 * 1024  # bytes of a line or a note; longer ones are no memories
+MAX_LINE = 8 * 1024 * 1024  # bytes of a line or a note; longer ones are refused
 
 
 @dataclass(frozen=True)
 class SourceItem:
-    """One grain, or one link between two, as it stands there; or the reason why it cannot be read."""
+    """One grain or link of a source as read, or the reason why it cannot be read."""
 
-    place: str  # where it stands, for the report
+    place: str  # its place in the source, for the report
     given: dict[str, Any] = field(default_factory=dict)
-    key: str = ""  # what links call it
+    key: str = ""  # name by which links refer to it
     problem: FluxError | None = None
 
 
@@ -35,7 +35,7 @@ class Source:
 
     format: str
     name: str
-    total: int | None  # items and links; None where only reading tells
+    total: int | None  # items and links; None if unknown before reading
     items: Callable[[], Iterator[SourceItem]]
     links: Callable[[], Iterator[SourceItem]] = no_items
 
@@ -45,7 +45,7 @@ def unreadable_item(place: str, says: str) -> SourceItem:
 
 
 def decode_text(raw: bytes) -> str:
-    """UTF-8, or UTF-16 that says so. Guessing at anything else would store letters nobody wrote."""
+    """Decode UTF-8, or UTF-16 with a byte order mark. Guessing another encoding could store wrong letters."""
     for mark, name in _MARKS.items():
         if raw.startswith(mark):
             return _decoded(raw, name)
@@ -60,7 +60,7 @@ def _decoded(raw: bytes, name: str) -> str:
 
 
 def json_lines(path: Path) -> Iterator[tuple[str, Any, FluxError | None]]:
-    """Every line of a JSONL file: its place, its value, or why it has none."""
+    """Lines of a JSONL file: place, and value or problem."""
     with path.open("rb") as file:
         number = 0
         while raw := file.readline(MAX_LINE + 1):

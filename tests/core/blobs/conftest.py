@@ -1,4 +1,4 @@
-"""Blob stores at each kind of place."""
+"""Blob stores with each kind of backend."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fluxcore import blobs
-from fluxcore.blob_places import FsspecPlace
+from fluxcore.blob_backends import FsspecBackend
 from tests.servers import S3
 
 
@@ -44,7 +44,7 @@ def reach(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
 @pytest.fixture(params=["folder", "file", "local", "memory", "moved", "s3"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     if request.param == "moved":  # as at any file system of fsspec that is no object store
-        place = FsspecPlace(f"file://{tmp_path}/moved")
+        place = FsspecBackend(f"file://{tmp_path}/moved")
         assert place.moves
         return blobs.BlobStore(place, tmp_path / "blobs" / blobs.INCOMING)
     url = {

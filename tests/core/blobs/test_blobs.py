@@ -1,4 +1,4 @@
-"""Blobs: bytes under their digest, whole or absent, at every kind of place."""
+"""Blobs: bytes under their digest, complete or absent, in every kind of backend."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 import time_machine
 
 from fluxcore import blobs, clock
-from fluxcore.blob_places import FsspecPlace
+from fluxcore.blob_backends import FsspecBackend
 from fluxcore.errors import BadConfiguration, Invalid, NotFound, StorageUnavailable, TooLarge
 from tests.instances import ROOT
 
@@ -116,8 +116,8 @@ def test_a_blob_of_any_size_passes_through_little_memory(store):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    allowed = 30 if str(store.place).startswith("s3") else 5
-    if not str(store.place).startswith("memory"):  # which is memory
+    allowed = 30 if str(store.backend).startswith("s3") else 5
+    if not str(store.backend).startswith("memory"):  # which is memory
         assert peak < allowed * MEGABYTE
 
 
@@ -134,16 +134,16 @@ def test_what_is_old_and_has_no_reference_is_collected(store):
         assert store.collect(referenced) == blobs.Collected(blobs=1, size=4)
     assert asked == [sorted([kept.digest, gone.digest]), [gone.digest]]  # and once more before it is deleted
     assert stored(store) == [kept]
-    assert list(store.place.list("collecting")) == []
+    assert list(store.backend.list("collecting")) == []
 
 
 def test_what_is_put_again_is_young_again(store):
     blob = store.put([b"again"])
     later = clock.now() + blobs.FRESH + timedelta(minutes=1)
-    if isinstance(store.place, FsspecPlace):
+    if isinstance(store.backend, FsspecBackend):
         pytest.skip("their clock is not that of the test")
     with time_machine.travel(later):
-        os.utime(store.place.root / blobs.name_of(blob.digest), (0, 0))
+        os.utime(store.backend.root / blobs.name_of(blob.digest), (0, 0))
         store.put([b"again"])
         assert store.collect(lambda digests: ()) == blobs.Collected()
     assert stored(store) == [blob]
@@ -222,7 +222,7 @@ def test_a_killed_put_is_visible_nowhere_and_its_leftover_is_swept(tmp_path):
 
 
 def test_a_killed_move_is_visible_nowhere_and_its_leftover_is_swept(tmp_path):
-    store = blobs.BlobStore(FsspecPlace(f"file://{tmp_path}/moved"), tmp_path / "incoming")
+    store = blobs.BlobStore(FsspecBackend(f"file://{tmp_path}/moved"), tmp_path / "incoming")
     blob = store.put([b"whole"])
     folder = (tmp_path / "moved" / blobs.name_of(blob.digest)).parent
     left = folder / f"{blob.digest}..blob.0123.part"
@@ -235,7 +235,7 @@ def test_a_killed_move_is_visible_nowhere_and_its_leftover_is_swept(tmp_path):
 
 
 def test_a_move_that_fails_leaves_nothing(tmp_path, monkeypatch):
-    place = FsspecPlace(f"file://{tmp_path}/moved")
+    place = FsspecBackend(f"file://{tmp_path}/moved")
     store = blobs.BlobStore(place, tmp_path / "incoming")
 
     def mv(*paths):
@@ -248,7 +248,7 @@ def test_a_move_that_fails_leaves_nothing(tmp_path, monkeypatch):
 
 
 def test_remembered_listings_are_dropped_before_each_look(tmp_path, monkeypatch):
-    place = FsspecPlace(f"memory://{tmp_path.name}")
+    place = FsspecBackend(f"memory://{tmp_path.name}")
     dropped = []
     monkeypatch.setattr(place._fs, "invalidate_cache", lambda path=None: dropped.append(path))
     place.info("a")
@@ -269,7 +269,7 @@ def test_files_of_a_local_address_are_their_owners_alone(tmp_path, scheme):
     [(OSError("disk"), True), (TimeoutError(), True), (TypeError("a bug"), False), (KeyError(), False)],
 )
 def test_a_failure_of_the_storage_is_told_and_a_mistake_in_code_stays_one(tmp_path, monkeypatch, error, told):
-    place = FsspecPlace(f"memory://{tmp_path.name}")
+    place = FsspecBackend(f"memory://{tmp_path.name}")
 
     def info(path):
         raise error
@@ -280,6 +280,6 @@ def test_a_failure_of_the_storage_is_told_and_a_mistake_in_code_stays_one(tmp_pa
 
 
 def test_the_instances_blobs_lie_in_its_data_home_or_where_the_key_says(settings, configure):
-    assert blobs.of_instance().place.root == settings.HOME.path / "blobs"
+    assert blobs.of_instance().backend.root == settings.HOME.path / "blobs"
     configure(BLOBS_URL="memory://elsewhere")
-    assert str(blobs.of_instance().place) == "memory://elsewhere"
+    assert str(blobs.of_instance().backend) == "memory://elsewhere"

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fluxcore import clock
-from fluxcore.blob_places import Placed
+from fluxcore.blob_backends import StoredFile
 from fluxcore.blobs import GRACE, BlobStore, name_of
 from fluxcore.errors import Busy
 
@@ -24,7 +24,7 @@ class SteppedPlace:
     moves = False
 
     def __init__(self) -> None:
-        self.found: dict[str, Placed] = {}
+        self.found: dict[str, StoredFile] = {}
         self.turns: dict[str, threading.Semaphore] = {}
         self.done: dict[str, threading.Semaphore] = {}
         self.free = False
@@ -41,7 +41,7 @@ class SteppedPlace:
 
     def take(self, staged, name):
         self._step()
-        self.found[name] = Placed(name, staged.stat().st_size, clock.now())
+        self.found[name] = StoredFile(name, staged.stat().st_size, clock.now())
 
     def open(self, name, start):
         self._step()

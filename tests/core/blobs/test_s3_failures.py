@@ -1,4 +1,4 @@
-"""An S3 server that is gone, or goes in the middle of an upload: a clear 503, and nothing half visible."""
+"""S3 server that is down, or fails during an upload: a clear 503, and no incomplete blob is visible."""
 
 from __future__ import annotations
 

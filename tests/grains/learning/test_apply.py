@@ -17,7 +17,7 @@ from fluxcore.work.run import Run
 from fluxcore.writes import booth, write_locks
 from memory.arena.cache import arena_cache
 from memory.engine.text import words
-from memory.grains.models import Conduit, Effect, Entry, Pair, Vote
+from memory.grains.models import Conduit, Entry, UsefulPair, Vote, VoteEffect
 from memory.learning import apply, credit, feedback, ledger
 from tests.grains.test_traces import in_a_thread
 
@@ -75,7 +75,7 @@ def test_a_useful_vote_moves_every_conduit_of_the_path_towards_one(talk):
     talk.drain()
     vote = Vote.objects.get()
     for conduit in Conduit.objects.filter(id__in=steps):
-        effect = Effect.objects.get(conduit=conduit)
+        effect = VoteEffect.objects.get(conduit=conduit)
         expected = 1 - (1 - before[conduit.pk]) * 2.718281828459045 ** (-effect.gain / credit.UNIT)
         assert before[conduit.pk] < conduit.weight == pytest.approx(expected)
         assert (conduit.base, conduit.use_count) == (before[conduit.pk], 1)
@@ -137,7 +137,7 @@ def test_taken_back_everything_is_as_it_was(talk):
         feedback.withdraw(talk.principal, trace=answer["trace_id"], grain=grain)
     talk.drain()
     assert graph() == between
-    assert not Effect.objects.exists() and not Pair.objects.exists()
+    assert not VoteEffect.objects.exists() and not UsefulPair.objects.exists()
 
 
 def test_what_a_link_brought_with_it_comes_back_with_the_last_vote(talk):
@@ -198,7 +198,7 @@ def test_grains_that_are_useful_together_become_neighbours(talk):
         talk.vote(answer["trace_id"], missed=[one, other])
         talk.drain()
         assert shortcut.exists() is (turn == 2)
-    assert Pair.objects.filter(conduit__isnull=False).count() == 1
+    assert UsefulPair.objects.filter(conduit__isnull=False).count() == 1
     feedback.withdraw(talk.principal, trace=answer["trace_id"], grain=one)
     talk.drain()
     assert not shortcut.exists()
@@ -252,7 +252,7 @@ def test_a_shortcut_that_votes_led_over_goes_with_the_last_of_them(talk, joined,
         ledger.undo_votes(shell(), **bound)
         while Vote.objects.filter(applied=False).exists():
             worker.drain()
-    assert not shortcut.exists() and not Pair.objects.exists() and not Effect.objects.exists()
+    assert not shortcut.exists() and not UsefulPair.objects.exists() and not VoteEffect.objects.exists()
 
 
 def test_a_grain_with_all_the_links_it_may_have_gets_no_shortcut(talk, configure):
@@ -265,7 +265,7 @@ def test_a_grain_with_all_the_links_it_may_have_gets_no_shortcut(talk, configure
         talk.vote(answer["trace_id"], missed=[one, other, third])
         talk.drain()
     assert Conduit.objects.filter(from_grain__isnull=False).count() == 1
-    assert Pair.objects.filter(count=3).count() == 3
+    assert UsefulPair.objects.filter(count=3).count() == 3
 
 
 def test_who_changes_their_mind_and_back_has_said_the_same(talk):
@@ -289,9 +289,9 @@ def test_when_every_vote_changed_meanwhile_the_next_run_sees_to_them(talk):
     change = apply.apply_votes(run)
     talk.vote(answer["trace_id"], why["grain_id"], useful=False)
     booth.write(change)
-    assert not Effect.objects.exists() and not Vote.objects.get().applied
+    assert not VoteEffect.objects.exists() and not Vote.objects.get().applied
     talk.drain()
-    assert Vote.objects.get().applied and all(effect.loss > 0 for effect in Effect.objects.all())
+    assert Vote.objects.get().applied and all(effect.loss > 0 for effect in VoteEffect.objects.all())
 
 
 def test_a_vote_that_changes_while_it_is_applied_waits_for_the_next_run(talk):
@@ -302,7 +302,7 @@ def test_a_vote_that_changes_while_it_is_applied_waits_for_the_next_run(talk):
     assert [one.useful for one in seen] == [True]
     talk.drain()
     assert Vote.objects.values_list("useful", "applied").get() == (False, True)
-    assert all(effect.loss > 0 for effect in Effect.objects.filter(gain=0))
+    assert all(effect.loss > 0 for effect in VoteEffect.objects.filter(gain=0))
 
 
 def test_a_vote_that_is_taken_back_while_it_is_applied_is_unlearned(talk):
@@ -325,7 +325,7 @@ def test_a_vote_that_is_taken_back_while_it_is_applied_is_unlearned(talk):
         assert undoing.result(timeout=10)["undone"] == 1
     talk.drain()
     assert Vote.objects.values_list("applied", flat=True).get() is True
-    assert not Effect.objects.exists() and graph() == before
+    assert not VoteEffect.objects.exists() and graph() == before
 
 
 def waiting() -> int:

@@ -14,7 +14,7 @@ from memory.arena.cache import arena_cache, encoder_name
 from memory.engine.learning import weight_fitting as engine
 from memory.engine.ranking import rank
 from memory.grains.lifecycle.purge import purge
-from memory.grains.models import Attunement, Vote
+from memory.grains.models import SpaceRankerWeights, Vote
 from memory.learning import jobs as learning_jobs
 from memory.learning import ledger, ranker_weights
 
@@ -59,7 +59,7 @@ def test_votes_are_fitted_once_after_a_pause(voted):
     (job,) = Job.objects.filter(kind=learning_jobs.FIT)
     assert job.state == Job.State.QUEUED
     assert job.due_at > clock.now() + ranker_weights.PAUSE / 2
-    assert not Attunement.objects.exists()
+    assert not SpaceRankerWeights.objects.exists()
 
 
 def test_too_few_questions_are_no_work(memory):
@@ -73,7 +73,7 @@ def test_too_few_questions_are_no_work(memory):
 def test_the_weights_move_and_arenas_know(voted):
     assert own(voted) is None
     attuned(voted)
-    row = Attunement.objects.get()
+    row = SpaceRankerWeights.objects.get()
     assert (row.version, row.questions) == (rank.FITTED_RANKER.version, QUESTIONS)
     assert row.weights and max(map(abs, row.weights.values())) <= engine.MOST_EACH
     here, built = own(voted), build_arena(voted.principal.space, encoder_name()).index.own
@@ -98,7 +98,7 @@ def test_taken_back_the_shipped_weights_hold_at_once(voted):
     attuned(voted)
     ledger.undo_votes(shell(), caller=voted.principal.actor)
     voted.drain()
-    assert not Attunement.objects.exists()
+    assert not SpaceRankerWeights.objects.exists()
     assert own(voted) is None
 
 
@@ -107,14 +107,14 @@ def test_purged_grains_leave_nothing_in_the_weights_either(voted):
     for grain in {str(vote.grain.uuid) for vote in Vote.objects.select_related("grain")}:
         purge(shell(), grain=grain, reason="asked to forget")
     voted.drain()
-    assert not Attunement.objects.exists()
+    assert not SpaceRankerWeights.objects.exists()
     assert own(voted) is None
 
 
 def test_what_helps_nobody_moves_nothing(voted, monkeypatch):
     monkeypatch.setattr(engine, "LEAST_GAIN", 2.0)
     attuned(voted)
-    assert not Attunement.objects.exists()
+    assert not SpaceRankerWeights.objects.exists()
     done = Job.objects.filter(kind=learning_jobs.FIT, state=Job.State.DONE).get()
     (line,) = done.lines.values_list("text", flat=True)
     assert "The default weights are used." in line

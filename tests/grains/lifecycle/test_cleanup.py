@@ -12,7 +12,7 @@ from fluxcore.work import worker
 from fluxcore.work.run import Run
 from memory.arena.cache import arena_cache
 from memory.grains.lifecycle import cleanup
-from memory.grains.models import Conduit, Effect, Entry, Grain, Pair
+from memory.grains.models import Conduit, Entry, Grain, UsefulPair, VoteEffect
 from memory.learning import feedback
 from tests.grains.learning.test_apply import led_there
 from tests.grains.lifecycle.conftest import PLAIN
@@ -79,7 +79,7 @@ def test_what_votes_stand_behind_stays_and_an_undo_finds_it_to_the_last_digit(li
     trace, grain = answer["trace_id"], why["grain_id"]
     life.memory.vote(trace, grain, True)
     life.memory.drain()
-    voted = set(Effect.objects.values_list("conduit_id", flat=True))
+    voted = set(VoteEffect.objects.values_list("conduit_id", flat=True))
     assert voted & set(before)
     life.pass_days(400)
     life.rounds("clean")
@@ -116,12 +116,12 @@ def test_what_leads_to_a_grain_in_use_stays(life):
 def test_a_shortcut_that_faded_can_be_earned_again(life):
     one, other = life.memory.store(PLAIN, **AI), life.memory.store("a gate that creaks", **AI)
     shortcut = life.link(one, other)
-    Pair.objects.create(
+    UsefulPair.objects.create(
         space=life.space, one_id=life.number(one), other_id=life.number(other), count=3, conduit=shortcut
     )
     life.pass_days(60)
     life.rounds("clean")
-    assert Pair.objects.get().conduit is None
+    assert UsefulPair.objects.get().conduit is None
 
 
 def test_what_was_used_while_the_worker_was_thinking_stays(life):

@@ -19,19 +19,19 @@ from memory.grains.lifecycle.quoted_queries import WITHHELD
 from memory.grains.models import (
     Cluster,
     Conduit,
-    Effect,
     Entry,
     Grain,
     JudgedQuestion,
     LastRecall,
     Member,
-    Pair,
     Tombstone,
     Trace,
     TraceGrain,
     Transition,
+    UsefulPair,
     Vector,
     Vote,
+    VoteEffect,
 )
 from tests.grains.learning.test_apply import graph
 
@@ -105,7 +105,7 @@ def test_nothing_that_belonged_to_it_is_left_whatever_table_it_is_in(life, known
             assert not left.exists(), relation.related_model
     assert not Vector.objects.filter(grain=number).exists() and not TraceGrain.objects.filter(grain=number).exists()
     assert not LastRecall.objects.filter(grain=number).exists() and not Transition.objects.exists()
-    assert not Pair.objects.exists()
+    assert not UsefulPair.objects.exists()
     for entry in Entry.objects.all():
         assert Conduit.objects.filter(from_entry=entry).exists(), entry
 
@@ -135,7 +135,7 @@ def test_what_votes_on_it_taught_others_is_unlearned_and_the_rest_stays(life):
     purge(grain)
     assert graph() == untouched
     assert Vote.objects.get().grain_id == life.number(other)
-    assert not Effect.objects.exclude(vote__grain=life.number(other)).exists()
+    assert not VoteEffect.objects.exclude(vote__grain=life.number(other)).exists()
 
 
 def test_a_question_that_quotes_it_is_withheld_and_others_are_not(life, known):

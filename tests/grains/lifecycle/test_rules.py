@@ -111,3 +111,9 @@ def test_a_window_is_over_by_the_time_lived_whatever_the_clock_says():
     assert not rules.is_deletion_due(lived=day, seconds=day - 1)
     assert rules.is_deletion_due(lived=day, seconds=day)
     assert rules.is_deletion_due(lived=day, seconds=-3650 * day), "the clock was set back: time lived counts"
+
+
+def test_pages_show_stored_reasons_in_plain_words():
+    assert rules.reason_text("faded") == "link decayed"
+    assert rules.reason_text("no reason left") == "restored by feedback"
+    assert rules.reason_text("corrected") == "corrected", "a reason without other words is shown as it is stored"

@@ -1,4 +1,4 @@
-"""Secrets at rest open only with the instance's key, and only where they belong"""
+"""Encryption of secrets: decrypted only with the instance's key, and only for their own row."""
 
 from __future__ import annotations
 

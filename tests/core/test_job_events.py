@@ -1,4 +1,4 @@
-"""What becomes of jobs is in the event log, told once and in the commit that marks the job"""
+"""Events about jobs: written once, in the commit that changes the state of the job."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time_machine
 from fluxcore import clock, events
 from fluxcore.models import Event, Job
 from fluxcore.work import jobs, lease, worker
-from fluxcore.work.news import KINDS as news_kinds
+from fluxcore.work.job_events import KINDS as job_event_kinds
 from fluxcore.writes import booth
 from tests.core.test_booth import wait_until
 from tests.core.test_jobs import NOON, enqueue, handle
@@ -19,7 +19,7 @@ __all__ = ["handle"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def news() -> list[tuple[str, dict[str, object]]]:
+def outcomes() -> list[tuple[str, dict[str, object]]]:
     return [(one.kind, one.data) for one in Event.objects.filter(kind__startswith="job.").order_by("id")]
 
 
@@ -27,10 +27,10 @@ def test_a_job_that_is_done_is_told_once(handle):
     handle(lambda run: None)
     identity = enqueue(space=7)
     assert worker.drain() == 1
-    told = Event.objects.get()
-    assert (told.kind, told.space, told.actor, told.subject) == ("job.done", 7, "worker", str(identity))
-    assert (told.data["job"], told.data["tries"], told.packed) == ("test", 1, None)
-    assert 0 <= told.data["seconds"] < 60
+    event = Event.objects.get()
+    assert (event.kind, event.space, event.actor, event.subject) == ("job.done", 7, "worker", str(identity))
+    assert (event.data["job"], event.data["tries"], event.packed) == ("test", 1, None)
+    assert 0 <= event.data["seconds"] < 60
 
 
 def test_it_is_told_with_the_effect_or_not_at_all(handle):
@@ -43,7 +43,7 @@ def test_it_is_told_with_the_effect_or_not_at_all(handle):
     handle(work)
     enqueue()
     worker.run_one()
-    assert news() == [], "the lease was lost, so nothing of this try is kept"
+    assert outcomes() == [], "the lease was lost, so nothing of this try is kept"
 
 
 def test_each_failed_try_is_told_and_then_that_it_was_parked(handle):
@@ -56,16 +56,16 @@ def test_each_failed_try_is_told_and_then_that_it_was_parked(handle):
         for _ in range(worker.MAX_TRIES):
             assert worker.run_one()
             moved.shift(timedelta(hours=1))
-    assert [kind for kind, _ in news()] == ["job.failed"] * 4 + ["job.parked"]
-    assert [data["tries"] for _, data in news()] == [1, 2, 3, 4, 5]
-    assert "secret" not in str(news())
+    assert [kind for kind, _ in outcomes()] == ["job.failed"] * 4 + ["job.parked"]
+    assert [data["tries"] for _, data in outcomes()] == [1, 2, 3, 4, 5]
+    assert "secret" not in str(outcomes())
 
 
 def test_a_job_whose_workers_all_died_is_told_to_be_parked(handle):
     enqueue()
     Job.objects.update(attempts=worker.MAX_TRIES, state="running", lease_until=clock.now() - timedelta(seconds=1))
     assert worker.claim() is None
-    assert [kind for kind, _ in news()] == ["job.parked"]
+    assert [kind for kind, _ in outcomes()] == ["job.parked"]
 
 
 def test_one_that_runs_for_long_is_told_to_be_running_once(handle, monkeypatch):
@@ -73,7 +73,7 @@ def test_one_that_runs_for_long_is_told_to_be_running_once(handle, monkeypatch):
     renewed = []
 
     def work(run):
-        wait_until(lambda: news())
+        wait_until(lambda: outcomes())
         first = Job.objects.get().lease_until
         wait_until(lambda: Job.objects.get().lease_until > first)
         renewed.append(first)
@@ -81,7 +81,7 @@ def test_one_that_runs_for_long_is_told_to_be_running_once(handle, monkeypatch):
     handle(work)
     enqueue(space=2)
     assert worker.run_one() and renewed
-    assert [kind for kind, _ in news()] == ["job.running", "job.done"]
+    assert [kind for kind, _ in outcomes()] == ["job.running", "job.done"]
 
 
 def test_what_was_told_goes_with_the_jobs_and_nothing_else_does(handle):
@@ -94,8 +94,8 @@ def test_what_was_told_goes_with_the_jobs_and_nothing_else_does(handle):
         booth.write(lambda: events.append("agent.created", space=1, actor="a", subject="s"))
         moved.shift(jobs.KEEP_DONE)
         booth.write(jobs.forget_old)
-        assert len(news()) == 3
+        assert len(outcomes()) == 3
         moved.shift(1)
         booth.write(jobs.forget_old)
     assert set(Event.objects.values_list("kind", flat=True)) == {"grain.stored", "agent.created"}
-    assert set(news_kinds) >= {"job.done", "job.failed", "job.parked", "job.running"}
+    assert set(job_event_kinds) >= {"job.done", "job.failed", "job.parked", "job.running"}

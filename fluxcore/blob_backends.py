@@ -1,6 +1,6 @@
-"""Where blobs lie: a folder of the data home, or any address fsspec knows (`s3://bucket/prefix`, `memory://...`).
+"""Storage backends of blobs: a folder of the data home, or any address fsspec knows (`s3://bucket/prefix`, ...).
 
-A place knows names and bytes and nothing of digests. What `take` was not finished with is visible nowhere.
+A backend stores bytes under names and knows nothing of digests. A file is visible only after `take` has finished.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any, NamedTuple, Protocol
 from fluxcore import files
 from fluxcore.errors import BadConfiguration, DiskFull, FluxError, StorageUnavailable
 
-# Of one upload or download at a time in memory: a blob of any size passes through so much.
+# Bytes of one upload or download that are in memory at a time, whatever the size of the blob.
 BLOCK_BYTES = 5 * 1024 * 1024  # the smallest part that S3 takes
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
-class Placed(NamedTuple):
-    """A file at a place."""
+class StoredFile(NamedTuple):
+    """Name, size and time of writing of a file in a backend."""
 
     name: str
     size: int
@@ -30,32 +30,34 @@ class Placed(NamedTuple):
 
 
 class Readable(Protocol):
-    """An open file, as far as readers of blobs use it."""
+    """An open file with the methods that readers of blobs use."""
 
     def read(self, size: int, /) -> bytes: ...
 
     def close(self) -> None: ...
 
 
-class Place(Protocol):
-    # Whether `take` writes under a name beside the last one and moves that. A kill leaves NAME.STAGED.part there.
+class BlobBackend(Protocol):
+    """What stores the files of blobs."""
+
+    # Whether `take` writes to a temporary name beside the final one and renames it. A kill leaves NAME.STAGED.part.
     moves: bool
 
-    def info(self, name: str) -> Placed | None: ...
+    def info(self, name: str) -> StoredFile | None: ...
 
     def take(self, staged: Path, name: str) -> None:
-        """Give the staged file that name in one step, in the place of whatever had it. `staged` may be gone then."""
+        """Store the staged file under that name in one step, replacing an older file. May move `staged` away."""
         ...
 
     def open(self, name: str, start: int) -> Readable | None: ...
 
     def remove(self, name: str) -> None: ...
 
-    def list(self, folder: str) -> Iterator[Placed]: ...
+    def list(self, folder: str) -> Iterator[StoredFile]: ...
 
 
-class FolderPlace:
-    """A folder of this machine: files 0600, folders 0700, everything brought to the disk before it is visible."""
+class FolderBackend:
+    """Backend in a local folder: files 0600, folders 0700, everything synced to the disk before it is visible."""
 
     moves = False
 
@@ -65,10 +67,10 @@ class FolderPlace:
     def __str__(self) -> str:
         return str(self.root)
 
-    def info(self, name: str) -> Placed | None:
+    def info(self, name: str) -> StoredFile | None:
         with storage_errors(self):
             try:
-                return _placed(name, (self.root / name).stat())
+                return _stored_file(name, (self.root / name).stat())
             except FileNotFoundError:
                 return None
 
@@ -76,7 +78,7 @@ class FolderPlace:
         target = self.root / name
         with storage_errors(self):
             files.make_folder(target.parent)
-            os.utime(staged)  # its age counts from here
+            os.utime(staged)  # the age of the blob counts from its storing
             staged.replace(target)
             files.sync_folder(target.parent)
 
@@ -93,18 +95,18 @@ class FolderPlace:
         with storage_errors(self):
             (self.root / name).unlink(missing_ok=True)
 
-    def list(self, folder: str) -> Iterator[Placed]:
+    def list(self, folder: str) -> Iterator[StoredFile]:
         with storage_errors(self):
             for path in (self.root / folder).rglob("*"):
                 try:
                     if path.is_file() and not path.name.startswith("."):
-                        yield _placed(path.relative_to(self.root).as_posix(), path.stat())
+                        yield _stored_file(path.relative_to(self.root).as_posix(), path.stat())
                 except FileNotFoundError:
-                    continue  # removed this moment
+                    continue  # removed since it was listed
 
 
-class FsspecPlace:
-    """An object store or file system behind fsspec. Its library reads credentials from the environment."""
+class FsspecBackend:
+    """Backend in an object store or file system behind fsspec, whose library reads credentials from the environment."""
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
@@ -119,7 +121,7 @@ class FsspecPlace:
                 "For S3: pip install 'flux-memory[s3]'."
             ) from None
         except ValueError as error:
-            raise BadConfiguration(f"{self.url} is no address of a storage that is known: {error}.") from None
+            raise BadConfiguration(f"{self.url} is not a supported storage address: {error}.") from None
         self.moves = protocol not in _WHOLE_OR_ABSENT
         self._uploading = _UPLOADING.get(protocol, {})
 
@@ -134,13 +136,13 @@ class FsspecPlace:
         self._fs.invalidate_cache()
         return self._fs
 
-    def info(self, name: str) -> Placed | None:
+    def info(self, name: str) -> StoredFile | None:
         with storage_errors(self):
             try:
                 found = self._fresh().info(self._path(name))
             except FileNotFoundError:
                 return None
-            return Placed(name, int(found["size"] or 0), _moment(self._fs, found))
+            return StoredFile(name, int(found["size"] or 0), _written_at(self._fs, found))
 
     def take(self, staged: Path, name: str) -> None:
         with storage_errors(self):
@@ -149,9 +151,9 @@ class FsspecPlace:
                 self._move_in(staged, path)
             else:
                 self._fs.put_file(str(staged), path, **self._uploading)
-        arrived = self.info(name)
-        if arrived is None or arrived.size != staged.stat().st_size:
-            raise StorageUnavailable(f"{self} did not keep what was sent. Nothing was stored; try again.")
+        stored = self.info(name)
+        if stored is None or stored.size != staged.stat().st_size:
+            raise StorageUnavailable(f"{self} did not store the whole file. Nothing was stored; try again.")
 
     def _move_in(self, staged: Path, path: str) -> None:
         temporary = f"{path}.{staged.name}"
@@ -180,32 +182,32 @@ class FsspecPlace:
             except FileNotFoundError:
                 pass
 
-    def list(self, folder: str) -> Iterator[Placed]:
+    def list(self, folder: str) -> Iterator[StoredFile]:
         with storage_errors(self):
             try:
                 found = self._fresh().find(self._path(folder), detail=True)
             except FileNotFoundError:
                 return
         skip = len(self._root) + 1
-        for path, one in found.items():
-            yield Placed(path[skip:], int(one["size"] or 0), _moment(self._fs, one))
+        for path, info in found.items():
+            yield StoredFile(path[skip:], int(info["size"] or 0), _written_at(self._fs, info))
 
 
 class _RemoteFile:
-    """A remote file whose failures are told in our words."""
+    """A remote file whose failures are raised as our errors."""
 
-    def __init__(self, file: Readable, place: FsspecPlace) -> None:
-        self._file, self._place = file, place
+    def __init__(self, file: Readable, backend: FsspecBackend) -> None:
+        self._file, self._backend = file, backend
 
     def read(self, size: int) -> bytes:
-        with storage_errors(self._place):
+        with storage_errors(self._backend):
             return self._file.read(size)
 
     def close(self) -> None:
         self._file.close()
 
 
-# Each try has its own time limit.
+# No retries inside one call.
 _OPTIONS: dict[str, dict[str, Any]] = {
     "s3": {
         "use_listings_cache": False,
@@ -213,16 +215,16 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     },
 }
 _UPLOADING: dict[str, dict[str, Any]] = {"s3": {"chunksize": BLOCK_BYTES, "max_concurrency": 1}}
-# Object stores show an upload when all of it has arrived. Elsewhere it gets its name by a move.
+# Protocols of stores that show an upload only when it is complete. In others an upload is moved to its name.
 _WHOLE_OR_ABSENT = ("s3", "gs", "gcs", "abfs", "az", "memory")
 
 
-def place_at(url: str, folder: Path) -> Place:
-    """The place of that address; the folder where there is none."""
+def backend_at(url: str, folder: Path) -> BlobBackend:
+    """The backend of that address; the folder where the address is empty."""
     if not url:
-        return FolderPlace(folder)
+        return FolderBackend(folder)
     local = local_folder(url)
-    return FsspecPlace(url) if local is None else FolderPlace(local)
+    return FsspecBackend(url) if local is None else FolderBackend(local)
 
 
 def local_folder(url: str) -> Path | None:
@@ -231,12 +233,12 @@ def local_folder(url: str) -> Path | None:
     return Path(path) if separator and protocol in ("file", "local") else None
 
 
-def _placed(name: str, stat: os.stat_result) -> Placed:
-    return Placed(name, stat.st_size, datetime.fromtimestamp(stat.st_mtime, UTC))
+def _stored_file(name: str, stat: os.stat_result) -> StoredFile:
+    return StoredFile(name, stat.st_size, datetime.fromtimestamp(stat.st_mtime, UTC))
 
 
-def _moment(fs: Any, info: dict[str, Any]) -> datetime:
-    """When a file was written, by its own store's clock."""
+def _written_at(fs: Any, info: dict[str, Any]) -> datetime:
+    """Time a file was written, by the clock of its store."""
     at = info.get("LastModified") or info.get("last_modified") or info.get("created")
     if at is None:
         modified: Callable[[str], datetime] = fs.modified
@@ -247,7 +249,7 @@ def _moment(fs: Any, info: dict[str, Any]) -> datetime:
 
 
 @contextmanager
-def storage_errors(place: Place) -> Iterator[None]:
+def storage_errors(backend: BlobBackend) -> Iterator[None]:
     """What a disk raises, or the library of an object store, as one of our errors. A mistake in code stays one."""
     try:
         yield
@@ -255,7 +257,7 @@ def storage_errors(place: Place) -> Iterator[None]:
         raise
     except Exception as error:
         if isinstance(error, OSError) or _of_library(error):
-            raise storage_error(error, place) from error
+            raise storage_error(error, backend) from error
         raise
 
 
@@ -264,10 +266,10 @@ def _of_library(error: Exception) -> bool:
     return type(error).__module__ != "builtins"
 
 
-def storage_error(error: Exception, place: Place) -> FluxError:
-    """Without the words of the library, which may hold addresses."""
+def storage_error(error: Exception, backend: BlobBackend) -> FluxError:
+    """Our error for a failed storage, without the text of the library, which may contain addresses."""
     if isinstance(error, OSError) and error.errno in _FULL:
         return DiskFull()
     return StorageUnavailable(
-        f"The storage at {place} failed ({type(error).__name__}). Nothing was stored; try again.", retry_after=2
+        f"The storage at {backend} failed ({type(error).__name__}). Nothing was stored; try again.", retry_after=2
     )

@@ -1,4 +1,4 @@
-"""A person's import: the file is read and checked at once, laid down in pieces, and taken by a job."""
+"""Requests of imports by people: the file is read and checked at once, stored in pieces, and imported by a job."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from fluxcore.work.jobs import enqueue
 from memory.grains.import_export.write_batch import AT_ONCE
 from memory.transfer.formats.source import Source, SourceItem
 from memory.transfer.importer import split_into_batches, with_default_provenance
-from memory.transfer.models import Import, Piece
+from memory.transfer.models import Import, ImportPiece
 
 KIND = "transfer.import"
-MOST = 200_000  # items of one import in the browser; flux_import at the shell has no bound
+MOST = 200_000  # items of one import in the browser; flux_import has no limit
 SHOWN = 20  # imports on the page
 _PIECE = ("whole", "place", "links", "items", "report", "taken")
 
 
 @verb("transfer.import", needs="import")
 def begin(call: RunningCall, *, source: Source, provenance: str | None, ceiling: str) -> Change:
-    """Lay a source down in pieces and have the worker take them."""
+    """Store a source in pieces and request the job that imports them."""
     space = call.principal.space
     if space is None:
         raise Invalid("The space to import into is missing.", field="space")
@@ -59,7 +59,7 @@ def begin(call: RunningCall, *, source: Source, provenance: str | None, ceiling:
             for place, (links, some) in enumerate(pieces)
         ]
         for start in range(0, len(values), AT_ONCE):
-            raw_sql.insert(Piece, _PIECE, values[start : start + AT_ONCE])
+            raw_sql.insert(ImportPiece, _PIECE, values[start : start + AT_ONCE])
         call.record(str(identity), source=source.name[:200], format=source.format, items=len(items), links=len(ties))
         call.event("import.asked", str(identity), {"items": len(items), "source": source.name[:200]})
         return {"id": str(identity), "items": len(items), "links": len(ties)}
@@ -68,7 +68,7 @@ def begin(call: RunningCall, *, source: Source, provenance: str | None, ceiling:
 
 
 def _laid(one: SourceItem) -> list[Any]:
-    """As a column of JSON holds it. What no column can hold is refused where it stands, and the rest comes in."""
+    """Item as JSON for the database; one that cannot be stored is refused by itself."""
     place, problem = one.place.replace("\0", "\ufffd").encode(errors="replace").decode(), one.problem
     if not _fits([one.key, one.given]):
         problem = problem or Invalid("It contains a number or a character that cannot be stored.", field="content")
@@ -77,7 +77,7 @@ def _laid(one: SourceItem) -> list[Any]:
 
 
 def _fits(value: Any) -> bool:
-    """Neither database takes NaN or half a character, and PostgreSQL no NUL."""
+    """Whether both databases can store a value: no NaN, no lone surrogates, no NUL."""
     try:
         text = canonical_json.dumps(value)
         text.encode()
@@ -99,8 +99,8 @@ def shown(principal: Principal, wanted: uuid.UUID) -> Import | None:
 
 @selector("transfer.report", needs="jobs.read")
 def report(principal: Principal, wanted: uuid.UUID, *, most: int) -> list[dict[str, Any]]:
-    """What was refused, in the order of the file."""
-    found = Piece.objects.filter(whole__space=principal.space, whole__uuid=wanted, taken=True).order_by("place")
+    """Refused items, in the order of the file."""
+    found = ImportPiece.objects.filter(whole__space=principal.space, whole__uuid=wanted, taken=True).order_by("place")
     refused = (
         {"place": place, "code": code, "message": message}
         for piece in found.values_list("report", flat=True).iterator()

@@ -1,4 +1,4 @@
-"""Places given in turn by space and agent, and shares that leave room for others"""
+"""Fair queue and fair shares by space and agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a refusal tells an agent to send: a request that would give it exactly what it lacked, or nothing."""
+"""Hints in refusals: a request for exactly the missing capability, or none."""
 
 from __future__ import annotations
 

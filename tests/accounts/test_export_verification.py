@@ -1,4 +1,4 @@
-"""A stranger with another language can check an export: the canonical JSON is not Python's secret."""
+"""Export of the audit chain: verified with another implementation of canonical JSON."""
 
 from __future__ import annotations
 

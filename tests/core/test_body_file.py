@@ -1,4 +1,4 @@
-"""Bodies that come in slowly: who stalls or is too slow is refused, and nothing of the body stays."""
+"""Body files: slow senders are refused, and nothing of a refused body is kept."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from fluxcore import incoming_bodies
+from fluxcore.body_file import spool_incoming
 from fluxcore.errors import BodyTooSlow, TooLarge
-from fluxcore.spooled import spool_incoming
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What changes the log itself: another key, and operators who put other chains in the place of these."""
+"""Rotation of the signing key, and restarts of the checkpoint log after a reset or restore."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ log = logging.getLogger(__name__)
 
 
 def rotate_key(principal: Principal, *, reason: str = "") -> dict[str, Any]:
-    """Put a new key in force. The old one signs it, after a last checkpoint that knows of the change."""
+    """Replace the signing key. The old key signs the new one, after a last checkpoint that includes the audit entry."""
     home: KeyHome = settings.HOME
     private = signing.generate()
     with open_writer(home):
-        pass  # refused here, before the chain says that it happened
+        pass  # raises here if the log is not writable, before the audit entry is made
     note_rotation(principal, key=signing.public_half(private), reason=reason)
-    with open_writer(home) as book:
-        book.checkpoint()
-        book.follow_with(private)
-        keys = book.log.keys
+    with open_writer(home) as writer:
+        writer.checkpoint()
+        writer.follow_with(private)
+        keys = writer.log.keys
     return {"key": keys[-1], "keys": keys, "outside": copy_outside(home)}
 
 
 @verb("audit.rotate_key", needs="instance.manage")
 def note_rotation(call: RunningCall, *, key: str) -> Change:
-    """The instance's chain names the public key that follows."""
+    """Record the new public key on the instance's chain."""
 
     def change() -> dict[str, Any]:
         call.record(signing.SIGNING_KEY, key=key)
@@ -48,40 +48,40 @@ def note_rotation(call: RunningCall, *, key: str) -> Change:
 
 
 def start_over(home: KeyHome, kind: str) -> None:
-    """An operator's `reset` or `restore` is about to replace the chains: nothing known of them holds from here on.
+    """Note in the log that a `reset` or `restore` replaces the chains, so that earlier checkpoints no longer apply.
 
-    A log that is broken does not stand in the way; it is left as it is, and verification goes on saying so.
+    A broken log does not prevent the reset or restore; it is left unchanged, and verification still reports it.
     """
     try:
-        if _take_back(home):
-            log.warning("%s: took back the lines that only the outside log still had", home.checkpoints)
-        with open_writer(home) as book:
+        if _copy_from_outside(home):
+            log.warning("%s: restored lines that only the outside log had", home.checkpoints)
+        with open_writer(home) as writer:
             if kind == "reset":
-                book.checkpoint()  # a last look at what is about to go
-            if book.log.lines:
-                book.add(kind)
+                writer.checkpoint()  # the last checkpoint of the chains that are deleted
+            if writer.log.lines:
+                writer.add(kind)
     except (FluxError, DatabaseError, OSError) as error:
-        log.critical("the log of checkpoints does not know of this %s: %s", kind, error_place(error))
+        log.critical("this %s could not be noted in the log of checkpoints: %s", kind, error_place(error))
 
 
-def _take_back(home: KeyHome) -> bool:
-    """After the loss of a machine the outside log knows more than the one that came with the backup."""
+def _copy_from_outside(home: KeyHome) -> bool:
+    """Append lines that only the outside log has, as after a restore of an older backup; whether there were any."""
     target = outside_log_path(home)
-    theirs = call_with_timeout(target, lambda: log_file.read_log(target)) if target else log_file.CheckpointLog([])
+    outside = call_with_timeout(target, lambda: log_file.read_log(target)) if target else log_file.CheckpointLog([])
     with log_file.locked_file(home.checkpoints) as file:
-        ours = log_file.parse_log(file.read())
-        more = theirs.lines[len(ours.lines) :]
-        if ours.problem or theirs.problem or not more or theirs.lines[: len(ours.lines)] != ours.lines:
+        own = log_file.parse_log(file.read())
+        missing = outside.lines[len(own.lines) :]
+        if own.problem or outside.problem or not missing or outside.lines[: len(own.lines)] != own.lines:
             return False
         ring = KeyRing.of(home)
-        if ring.public != theirs.keys or ring.private(theirs.keys[-1]) is None:
+        if ring.public != outside.keys or ring.private(outside.keys[-1]) is None:
             return False
-        log_file.append_lines(file, ours.size, b"".join(line.text + b"\n" for line in more))
+        log_file.append_lines(file, own.size, b"".join(line.text + b"\n" for line in missing))
     return True
 
 
 def hand_over(old: KeyHome, new: KeyHome) -> None:
-    """A restore: the instance's own log and keys go on in its new home, not those of the backup."""
+    """Copy the instance's checkpoint log and keys to its new data home in a restore, instead of the backup's."""
     if old.checkpoints.exists():
         shutil.copyfile(old.checkpoints, new.checkpoints)
         for name in signing.FILES:
@@ -89,7 +89,7 @@ def hand_over(old: KeyHome, new: KeyHome) -> None:
             if (old.keys / name).exists():
                 new.keep_secret(name, (old.keys / name).read_text(encoding="ascii"))
     elif not new.checkpoints.exists():
-        for name in signing.FILES:  # keys without their log would look like a log that was taken away
+        for name in signing.FILES:  # keys without a log would look like a deleted log
             (new.keys / name).unlink(missing_ok=True)
     if new.checkpoints.exists():
         new.checkpoints.chmod(0o600)

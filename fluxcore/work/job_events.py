@@ -1,4 +1,4 @@
-"""Outcomes of jobs in the event log: one event when a job ends or fails, one if it runs for long."""
+"""Events about jobs in the event log: one when a job ends or fails, one if it runs for long."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fluxcore import clock, events
 from fluxcore.models import Event
 from fluxcore.raw_sql import adapt_moment
 
-# A start is not told of: most jobs end within the second, and the log would hold everything twice.
+# Starts have no event: most jobs end within a second, and the log would contain everything twice.
 DONE, FAILED, PARKED, RUNNING = "job.done", "job.failed", "job.parked", "job.running"
 KINDS = (DONE, FAILED, PARKED, RUNNING)
 ACTOR = "worker"
@@ -26,18 +26,18 @@ _FORGET = (
 )
 
 
-def tell(outcome: str, job: uuid.UUID, kind: str, space: int | None, **data: Any) -> None:
-    """Add it to the running write, the one that marks the job."""
+def add_outcome(outcome: str, job: uuid.UUID, kind: str, space: int | None, **data: Any) -> None:
+    """Add the event of an outcome to the running write, which also changes the job's state."""
     events.append(outcome, space=space, actor=ACTOR, subject=str(job), data={"job": kind, **data})
 
 
 def write_running(job: uuid.UUID, kind: str, space: int | None, seconds: float) -> None:
-    """That it is still at it; for the transaction that renews its lease, which is no write of the booth."""
+    """Write the event of a job that still runs, in the transaction that renews its lease (not a write of the booth)."""
     events.write([(space, RUNNING, clock.now(), ACTOR, str(job), {"job": kind, "seconds": round(seconds)}, None)])
 
 
 def forget(spaces: Collection[int | None], before: datetime) -> None:
-    """Let go what was told of jobs that are no more."""
+    """Delete old events of jobs in these spaces."""
     with connection.cursor() as cursor:
         for space in spaces:
             where = "space IS NULL" if space is None else "space = %s"

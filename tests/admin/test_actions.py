@@ -1,4 +1,4 @@
-"""What people do in the administration: through a form with a reason, by the least role that may, on the chain."""
+"""Actions of the admin: with a reason, for the lowest role that may run them, with an audit entry."""
 
 from __future__ import annotations
 
@@ -292,7 +292,7 @@ def address(house: AdminSpaces, page: str, act: str) -> str:
 
 def needs(page: str, act: str) -> str:
     found = pages()[page]
-    return found.adds.needs if act == NEW else next(one.needs for one in found.acts if one.name == act)
+    return found.adds.needs if act == NEW else next(one.needs for one in found.row_actions if one.name == act)
 
 
 def chain_of(house: AdminSpaces, name: str) -> str:
@@ -300,7 +300,7 @@ def chain_of(house: AdminSpaces, name: str) -> str:
 
 
 def test_every_act_is_in_the_table():
-    there = {(page, act.name) for page, found in pages().items() for act in found.acts}
+    there = {(page, act.name) for page, found in pages().items() for act in found.row_actions}
     assert there | {(page, NEW) for page, found in pages().items() if found.adds} == set(DOINGS)
 
 

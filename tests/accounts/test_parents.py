@@ -1,4 +1,4 @@
-"""An agent made for another never holds what that one lacks, at any moment and however deep."""
+"""Parents of agents: an agent never has a capability that an ancestor lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads of the hot path: the same rows, whichever way they take, and the errors everybody knows."""
+"""Raw SQL reads: the same rows as through Django, and the same errors."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Bodies that are kept in a file while they come in: never whole in memory, counted and digested on the way.
+"""Request bodies written to a file as they arrive: never whole in memory, with their size and digest.
 
-The file lies where blobs are staged, so that a body which becomes a blob is renamed and not written twice. What a kill
-leaves of it is swept with the blobs' own leftovers.
+The file is in the staging folder of blobs, so that a body which becomes a blob is renamed and not written twice. Files
+of killed processes are removed with the leftovers of blobs.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from fluxcore import config, files, incoming_bodies
 from fluxcore.errors import BodyTooSlow
 from fluxcore.writes import limit_messages
 
-IN_REQUEST = "flux.body"  # in a request's environment: its body, where the server has kept it
+IN_REQUEST = "flux.body"  # key of the body file in a request's environment
 CHUNK_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True)
 class SpooledBody:
-    """A body that has come in whole."""
+    """File, size and digest of a complete body."""
 
     path: Path
     size: int
@@ -39,7 +39,7 @@ class SpooledBody:
 
 
 class Spool:
-    """The file of a body that is coming in. Used by one thread at a time."""
+    """Writer of the file of a body that is arriving. Used by one thread at a time."""
 
     def __init__(self, folder: Path, most: int | None) -> None:
         files.make_folder(folder)
@@ -48,7 +48,7 @@ class Spool:
         self._digest, self.size = hashlib.sha256(), 0
 
     def count(self, chunk: bytes) -> None:
-        """Refuse what is too much before any of it is kept."""
+        """Count a chunk before it is written; refuses a body that becomes too large."""
         self.size += len(chunk)
         if self._most is not None and self.size > self._most:
             raise limit_messages.too_large("A body", limit=self._most, raised_by="MAX_FILE_BYTES")
@@ -67,45 +67,45 @@ class Spool:
 
 
 def spool(chunks: Iterable[bytes], folder: Path, most: int | None = None) -> SpooledBody:
-    """Keep what an iterator brings."""
-    kept = Spool(folder, most)
+    """Write the chunks of an iterator to a body file."""
+    body = Spool(folder, most)
     try:
         for chunk in chunks:
-            kept.count(chunk)
-            kept.write(chunk)
-        return kept.done()
+            body.count(chunk)
+            body.write(chunk)
+        return body.done()
     except BaseException:
-        kept.drop()
+        body.drop()
         raise
 
 
 async def spool_incoming(chunks: AsyncIterator[bytes], folder: Path, most: int, disk: Executor) -> SpooledBody:
-    """Keep what a caller sends. Who stalls, or sends slower than the slowest sender that is waited for, is refused.
+    """Write a request body to a file. A sender that stalls or is slower than BYTES_PER_SECOND is refused.
 
-    The disk is written to in a thread of `disk`; the time that takes is not the caller's.
+    Threads of `disk` write to the disk; their time does not count for the sender.
     """
     loop = asyncio.get_running_loop()
-    kept = await loop.run_in_executor(disk, Spool, folder, most)
+    body = await loop.run_in_executor(disk, Spool, folder, most)
     try:
-        patience, waited, held = config.current().REQUEST_SECONDS, 0.0, bytearray()
-        async with asyncio.timeout(patience) as limit:
+        allowance, waited, buffer = config.current().REQUEST_SECONDS, 0.0, bytearray()
+        async with asyncio.timeout(allowance) as limit:
             since = loop.time()
             async for chunk in chunks:
                 waited += loop.time() - since
-                kept.count(chunk)
-                held += chunk
-                if len(held) >= CHUNK_BYTES:
+                body.count(chunk)
+                buffer += chunk
+                if len(buffer) >= CHUNK_BYTES:
                     limit.reschedule(None)
-                    await loop.run_in_executor(disk, kept.write, bytes(held))
-                    held.clear()
+                    await loop.run_in_executor(disk, body.write, bytes(buffer))
+                    buffer.clear()
                 since = loop.time()
-                late = waited - kept.size / incoming_bodies.BYTES_PER_SECOND
-                limit.reschedule(since + max(min(patience, patience - late), 0.0))
-        await loop.run_in_executor(disk, kept.write, bytes(held))
-        return await loop.run_in_executor(disk, kept.done)
+                late = waited - body.size / incoming_bodies.BYTES_PER_SECOND
+                limit.reschedule(since + max(min(allowance, allowance - late), 0.0))
+        await loop.run_in_executor(disk, body.write, bytes(buffer))
+        return await loop.run_in_executor(disk, body.done)
     except TimeoutError:
-        kept.drop()
+        body.drop()
         raise BodyTooSlow from None
     except BaseException:
-        kept.drop()
+        body.drop()
         raise
