@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from accounts.principals import Principal
-from accounts.verbs import Asks, RunningCall, selector, verb
+from accounts.verbs import Asks, LargeAnswers, RunningCall, selector, verb
 from flux.calls import schema
 from flux.calls.base import PLACES, Call, CallAtPlace
 from fluxcore.errors import Invalid
@@ -30,7 +30,9 @@ _handlers: dict[type[Call], Handler] = {}
 _asks: dict[type[Call], Asks] = {}
 
 
-def handles(call: type[Call], *, asks: Asks | None = None) -> Callable[[Callable[..., Any]], Handler]:
+def handles(
+    call: type[Call], *, asks: Asks | None = None, large: LargeAnswers | None = None
+) -> Callable[[Callable[..., Any]], Handler]:
     """Make a function the handler of a declared call: its verb or selector."""
 
     def decorate(body: Callable[..., Any]) -> Handler:
@@ -38,8 +40,10 @@ def handles(call: type[Call], *, asks: Asks | None = None) -> Callable[[Callable
         def check_first(first: RunningCall | Principal, **given: Any) -> Any:
             return body(first, checked(call, given))
 
-        make = selector if call.reads else verb
-        wrapped = make(call.verb, needs=needed(call), asks=asks)(check_first)
+        if call.reads:
+            wrapped: Handler = selector(call.verb, needs=needed(call), asks=asks)(check_first)
+        else:
+            wrapped = verb(call.verb, needs=needed(call), asks=asks, large=large)(check_first)
         return register(call, wrapped, asks=asks)
 
     return decorate

@@ -91,6 +91,14 @@ REGISTRY: dict[str, str] = {}  # verb -> the operation it needs
 Asks = Callable[[Principal, dict[str, Any]], Iterable[tuple[str, str | None]]]
 
 
+@dataclass(frozen=True)
+class LargeAnswers:
+    """How large answers of a verb are kept for a retry: without what is stored elsewhere anyway."""
+
+    shorten: Callable[[Any], Any]
+    restore: Callable[[Principal, dict[str, Any], Any], Any]  # of a caller, its arguments and the kept answer
+
+
 def verb(
     name: str,
     *,
@@ -98,6 +106,7 @@ def verb(
     target: Callable[[dict[str, Any]], str] | None = None,
     secret: bool = False,
     asks: Asks | None = None,
+    large: LargeAnswers | None = None,
 ) -> Callable[[Callable[..., Change]], Verb]:
     """Make a function a verb: `@verb("grains.store", needs="grains.write")`.
 
@@ -132,7 +141,7 @@ def verb(
                     principal.actor_in_space, idempotency.check_key(idempotency_key), request
                 )
                 if found is not None:
-                    return found[0]
+                    return large.restore(principal, arguments, found[0]) if large is not None else found[0]
             ran = False
 
             def write() -> Any:
@@ -148,7 +157,8 @@ def verb(
                         call.record("")
                     return answer
 
-                return idempotency.run_once(principal.actor_in_space, idempotency_key, request, effect)
+                shorten = large.shorten if large is not None else None
+                return idempotency.run_once(principal.actor_in_space, idempotency_key, request, effect, shorten)
 
             try:
                 change = body(call, **arguments)
@@ -161,6 +171,7 @@ def verb(
                 raise
             if not ran:
                 _give_back(call)
+                return large.restore(principal, arguments, answer) if large is not None else answer
             return answer
 
         return call

@@ -7,19 +7,21 @@ import sys
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import BadRequest, RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.template import loader
 from django.views.decorators.http import require_safe
-from django.views.defaults import server_error
+from django.views.defaults import bad_request, server_error
 
 from accounts import roles
 from accounts.adminsite import index_tiles
 from accounts.models import Space, User
 from accounts.visitor import current_visitor, is_signed_in
-from dashboard import event_sentences, overview, page_frame
+from dashboard import event_sentences, imports, overview, page_frame
 from fluxcore.db_errors import translate
-from fluxcore.errors import FluxError
+from fluxcore.errors import FluxError, TooLarge
+from fluxcore.writes import limit_messages
 from fluxsite.run import running_state
 
 _NAMED = 20  # administrators shown to a person without a role
@@ -39,6 +41,28 @@ def handle_error(request: HttpRequest) -> HttpResponse:
     # Rendered without the request, because the signed-in person cannot be read from the database either.
     page = loader.get_template("503.html").render({"says": refusal.message})
     return HttpResponse(page, status=refusal.status, headers={"Retry-After": str(math.ceil(refusal.retry_after or 5))})
+
+
+def refuse_form(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """Error page of a request that is not accepted: 413 where a form has too much of something, else 400."""
+    refusal = _form_refusal(exception)
+    if refusal is None:
+        return bad_request(request, exception or BadRequest())
+    page = loader.get_template("413.html").render({"says": refusal.message})
+    return HttpResponse(page, status=refusal.status)
+
+
+def _form_refusal(exception: Exception | None) -> TooLarge | None:
+    if isinstance(exception, TooManyFilesSent):
+        return imports.too_large(imports.MAX_FILES, "files")
+    if isinstance(exception, TooManyFieldsSent):
+        most = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
+        return limit_messages.too_large("A form", limit=most, raised_by=None, unit="fields")
+    if isinstance(exception, RequestDataTooBig):
+        return limit_messages.too_large(
+            "A form without its files", limit=settings.MAX_BODY_BYTES, raised_by="FLUX_MAX_BODY_BYTES"
+        )
+    return None
 
 
 @require_safe

@@ -7,6 +7,7 @@ from pathlib import Path, PurePath
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
@@ -25,7 +26,7 @@ from fluxcore.writes import limit_messages
 from memory.transfer import formats, import_requests
 
 MAX_UPLOAD = 32 * 1024 * 1024  # bytes in all; flux_import at the shell takes more
-MAX_FILES = 500
+MAX_FILES = settings.MAX_IMPORT_FILES
 _REFUSALS = 100  # on the page of an import
 _OFTEN = {name: answer_cards.ORIGINS[name].capitalize() for name in ("external_source", "user_stated", "ai_stated")}
 
@@ -56,6 +57,7 @@ def imports(request: HttpRequest) -> HttpResponse:
         "origins": _OFTEN,
         "problem": problem,
         "ceilings": origins.CEILINGS,
+        "most_files": MAX_FILES,
         "megabytes": MAX_UPLOAD // 1024 // 1024,
         "given": request.POST,
     }
@@ -95,9 +97,9 @@ def _begin(request: HttpRequest, me: Principal) -> Any:
     if not files:
         raise Invalid("No file was chosen. Choose one or more files.", field="files")
     if len(files) > MAX_FILES:
-        raise _too_large(MAX_FILES, "files")
+        raise too_large(MAX_FILES, "files")
     if sum(file.size or 0 for file in files) > MAX_UPLOAD:
-        raise _too_large(MAX_UPLOAD, "bytes in all")
+        raise too_large(MAX_UPLOAD, "bytes in all")
     provenance, ceiling = request.POST.get("provenance") or None, request.POST.get("ceiling") or "user_stated"
     if ceiling not in origins.CEILINGS:
         raise Invalid(f"The maximum provenance must be one of {', '.join(origins.CEILINGS)}.", field="ceiling")
@@ -109,7 +111,8 @@ def _begin(request: HttpRequest, me: Principal) -> Any:
         )
 
 
-def _too_large(limit: int, unit: str) -> TooLarge:
+def too_large(limit: int, unit: str) -> TooLarge:
+    """The refusal of an upload; the import at the shell has no such limit."""
     return limit_messages.too_large_for_a_page(
         "An import on this page", limit=limit, unit=unit, command="flux_import PATH"
     )

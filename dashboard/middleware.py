@@ -9,6 +9,7 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.conf import settings
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest
+from django.urls import reverse
 from django.views.defaults import bad_request
 
 from fluxsite.logs import request_id
@@ -54,8 +55,10 @@ HEADERS = {
 }
 
 
-# The page that shows others in frames, and the pages it shows: the only ones that may frame and be framed.
+# The page that shows others in frames, and the pages it shows: the only ones that may frame and be framed. None of them
+# shows a token or asks for a code.
 _PREVIEW = "/mobile-preview"
+_PREVIEWED = ("home", "recall", "graph", "live", "board", "traces", "vitals", "agents")
 _FRAMING = {"Content-Security-Policy": f"{POLICY}; frame-src 'self'"}
 _FRAMED = {
     "Content-Security-Policy": POLICY.replace("frame-ancestors 'none'", "frame-ancestors 'self'"),
@@ -111,4 +114,11 @@ def _frames(request: HttpRequest) -> dict[str, str]:
     if request.path == _PREVIEW:
         return _FRAMING
     dest, site = (request.META.get(f"HTTP_SEC_FETCH_{name}") for name in ("DEST", "SITE"))
-    return _FRAMED if (dest, site) == ("iframe", "same-origin") else {}
+    if (dest, site) == ("iframe", "same-origin") and request.path in previewed_addresses():
+        return _FRAMED
+    return {}
+
+
+def previewed_addresses() -> list[str]:
+    """Addresses of the pages that the mobile preview may show."""
+    return [reverse(name) for name in _PREVIEWED]

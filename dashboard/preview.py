@@ -9,6 +9,7 @@ from django.views.decorators.http import require_safe
 
 from dashboard import page_frame
 from dashboard.account import sign_in_required
+from dashboard.middleware import previewed_addresses
 
 # Name, width and height in CSS pixels; each has a rule in preview.css.
 DEVICES = (("Phone", 390, 844), ("Small phone", 360, 640), ("Tablet", 820, 1180))
@@ -18,7 +19,8 @@ DEVICES = (("Phone", 390, 844), ("Small phone", 360, 640), ("Tablet", 820, 1180)
 @require_safe
 def mobile_preview(request: HttpRequest) -> HttpResponse:
     found = page_frame.frame_of(request)
-    pages = [link for link in found.pages if not link.address.startswith("/admin")] if found is not None else []
+    previewed = previewed_addresses()
+    pages = [link for link in found.pages if link.address in previewed] if found is not None else []
     addresses = [link.address for link in pages]
     wanted = request.GET.get("page")
     shown = wanted if wanted in addresses else reverse("home")

@@ -27,6 +27,7 @@ from dashboard import (
 
 admin.autodiscover()  # already done by the dashboard server, but not in a command that reverses a URL
 
+handler400 = front_page.refuse_form
 handler500 = front_page.handle_error
 urlpatterns = [
     path("", front_page.home, name="home"),

@@ -6,12 +6,14 @@ Imports nothing of ours, so that every text that names a command can use it.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import sys
 from pathlib import Path
 
 USUAL_NAME = "default"
+_IN_BRACES = re.compile(r"\{(flux_[^}]*)\}")
 _ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -35,6 +37,11 @@ def typed_command(command: str) -> str:
     instance = os.environ.get("FLUX_NAME") or USUAL_NAME
     name_option = [] if instance == USUAL_NAME else ["--name", instance]
     return " ".join([*words, *([rest] if rest else []), *name_option])
+
+
+def typed_commands(text: str) -> str:
+    """A text with its `{flux_...}` as commands the user types."""
+    return _IN_BRACES.sub(lambda found: f"`{typed_command(found[1])}`", text)
 
 
 def runnable_command(command: str) -> str:

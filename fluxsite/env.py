@@ -77,12 +77,19 @@ def text(name: str, default: str | None = None) -> str | None:
 def secret(name: str) -> str | None:
     """The value of NAME if it is hard to guess: other secrets are encrypted with it."""
     value = text(name)
-    if value and (len(value.encode()) < MIN_SECRET_BYTES or len(set(value)) < MIN_SECRET_CHARACTERS):
+    if value and (
+        len(value.encode()) < MIN_SECRET_BYTES or len(set(value)) < MIN_SECRET_CHARACTERS or _repeats_itself(value)
+    ):
         raise EnvError(
             f"{name} is too easy to guess. It needs at least {MIN_SECRET_BYTES} bytes and {MIN_SECRET_CHARACTERS} "
-            "different characters. Make one with: openssl rand -base64 48"
+            "different characters, and must not repeat itself. Make one with: openssl rand -base64 48"
         )
     return value or None
+
+
+def _repeats_itself(value: str) -> bool:
+    """Whether it is one piece again and again, the last time perhaps cut off."""
+    return any(value.startswith(value[at:]) for at in range(1, len(value) // 2 + 1))
 
 
 def switch(name: str, default: bool) -> bool:

@@ -207,6 +207,8 @@ SPECTACULAR_SETTINGS = {
 # memory/api/parsers.py limits bodies; Django's limit is a second protection.
 MAX_BODY_BYTES = env.number("FLUX_MAX_BODY_BYTES", 8 * 1024 * 1024, low=1024, high=256 * 1024 * 1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
+MAX_IMPORT_FILES = 500  # of one upload on the Import page
+DATA_UPLOAD_MAX_NUMBER_FILES = MAX_IMPORT_FILES + 1  # one more, so that the page itself refuses it
 
 # Jobs and live feed --------------------------------------------------------------------------------
 REDIS_URL = env.url("REDIS_URL", schemes=("redis", "rediss", "unix"))

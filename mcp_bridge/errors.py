@@ -15,6 +15,7 @@ from fluxcore.errors import FluxError
 log = logging.getLogger(__name__)
 
 ERROR_META_KEY = "flux-memory/error"  # key in `_meta` of the answer, where programs find code and details
+UNAUTHORISED, REFUSED = -32001, -32003  # from JSON-RPC's range of error codes for servers
 # Advice in terms of MCP, for errors whose message is written for REST.
 NEXT_STEPS = {
     "feedback_due": "Rate them with flux_feedback (flux_pending_feedback lists them), then recall again.",
@@ -45,6 +46,19 @@ def error_text(refusal: FluxError) -> str:
         parts.append(NEXT_STEPS[refusal.code])
     details = f"\n{orjson.dumps(refusal.details, default=str).decode()}" if refusal.details else ""
     return " ".join(parts) + details
+
+
+def protocol_data(refusal: FluxError) -> dict[str, Any]:
+    """For programs that get an error of JSON-RPC: what is in `_meta` otherwise."""
+    meta = error_meta(refusal)
+    return {**meta.pop(ERROR_META_KEY), **meta}
+
+
+def protocol_error(refusal: FluxError) -> Exception:
+    """A refusal by the door, before any tool: an error of JSON-RPC."""
+    from mcp.shared.exceptions import MCPError
+
+    return MCPError(REFUSED, error_text(refusal), protocol_data(refusal))
 
 
 def error_meta(refusal: FluxError) -> dict[str, Any]:

@@ -47,7 +47,6 @@ _CUT_OFF = (
     "The server stopped before it could answer, so the call may or may not have been carried out. "
     "Repeat it with the same idempotency key to be sure."
 )
-_UNAUTHORISED, _REFUSED = -32001, -32003  # from JSON-RPC's range of error codes for servers
 
 _run_in_thread = run_in_threads(ThreadPoolExecutor(AT_ONCE, "mcp"))
 _shares = FairShares(AT_ONCE)
@@ -246,12 +245,10 @@ def _replay_body(body: bytes, receive: Any) -> Any:
 
 async def _refuse(scope: Scope, send: Any, refusal: FluxError, number: Any) -> None:
     """Send a refusal, both as a JSON-RPC error and with the HTTP status."""
-    code = _UNAUTHORISED if refusal.status == 401 else _REFUSED
+    code = errors.UNAUTHORISED if refusal.status == 401 else errors.REFUSED
     if not isinstance(number, str | int) or isinstance(number, bool):
         number = None
-    meta = errors.error_meta(refusal)
-    data = meta.pop(errors.ERROR_META_KEY)
-    error = {"code": code, "message": errors.error_text(refusal), "data": {**data, **meta}}
+    error = {"code": code, "message": errors.error_text(refusal), "data": errors.protocol_data(refusal)}
     body = json.dumps({"jsonrpc": "2.0", "id": number, "error": error}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     if refusal.status == 401:

@@ -11,23 +11,28 @@ import json
 import logging
 import os
 import socket
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from django.conf import settings
 
 from fluxcore.db_errors import error_place
+from fluxcore.errors import Busy
 from fluxcore.version import VERSION
-from mcp_bridge import relay
-from mcp_bridge.threads import run_in_threads
+from mcp_bridge import errors, relay
+from mcp_bridge.fair_threads import FairThreads
+from mcp_bridge.threads import RunInThread, run_in_threads
 
 log = logging.getLogger(__name__)
 
 AT_ONCE = 8  # concurrent calls of local agents
+MOST_UNDER_WAY = 32  # waiting and running calls of one session; a further one is refused
 MOST_SESSIONS = 64  # concurrent sessions; a further process serves by itself
 LONGEST = 64 * 1024 * 1024  # maximum bytes of one message
 
 _run_in_thread = run_in_threads(ThreadPoolExecutor(AT_ONCE, "mcp-local"))
+_threads = FairThreads(_run_in_thread, AT_ONCE)
 _sessions: set[asyncio.Task[Any]] = set()
 _server: asyncio.Server | None = None
 
@@ -123,7 +128,20 @@ def _build(hello: dict[str, str]) -> Any:
     from mcp_bridge import server, stdio
 
     who = stdio.local_caller(hello["space"], hello["agent"], hello["ceiling"])
-    return server.build_server(who, _run_in_thread, lambda ctx: hello["ceiling"]), stdio_server
+    return server.build_server(who, _limited_threads(hello), lambda ctx: hello["ceiling"]), stdio_server
+
+
+def _limited_threads(hello: dict[str, str]) -> RunInThread:
+    """The threads for one session. Calls of its agent leave some free for others; a refusal is a JSON-RPC error."""
+    run = _threads.of_session((hello["space"], hello["agent"]), MOST_UNDER_WAY)
+
+    async def call(work: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return await run(work, *arguments)
+        except Busy as refusal:
+            raise errors.protocol_error(refusal) from None
+
+    return call
 
 
 class _SocketInput:

@@ -12,9 +12,8 @@ from accounts.models import Enrolment, User
 from accounts.principals import INSTANCE_CHAIN, Principal
 from accounts.signin import links, lockout, second_factors
 from accounts.signin.passwords import check_attempt
-from fluxcore.command_names import typed_command
-from fluxcore.errors import Busy, NameLocked, RateLimited, SignInRefused
-from fluxcore.writes import booth
+from fluxcore.errors import Busy, RateLimited, SignInRefused
+from fluxcore.writes import booth, limit_messages
 
 _WRONG = "The user name or the password is wrong."
 _WRONG_CODE = "That code does not match. Enter the one your app shows now."
@@ -28,7 +27,7 @@ def check_password(username: str, password: str, *, source: str, link: int | Non
     wait = booth.write(lambda: lockout.count_guess(key, lockout.PASSWORD))
     if wait:
         anonymous_refusals.count_refusal(source)
-        raise _locked(wait, lockout.PASSWORD)
+        raise limit_messages.name_locked(limit=lockout.PASSWORD.count, per_day=lockout.PASSWORD.per_day, wait=wait)
     user = User.objects.filter(username=username).first()
     usable = user is not None and user.is_active and user.has_usable_password()
     try:
@@ -86,7 +85,7 @@ def check_code(user: User, code: str, *, source: str, action: str = "sign_in", l
             source
         )  # their number is not limited, so that they are counted and not audit entries
     if result == "locked":
-        raise _locked(wait, lockout.CODE)
+        raise limit_messages.name_locked(limit=lockout.CODE.count, per_day=lockout.CODE.per_day, wait=wait)
     if result not in ("totp", "backup"):
         raise SignInRefused(_USED_CODE if result == "used" else _WRONG_CODE, field="code")
     return result
@@ -102,18 +101,6 @@ def instance_principal(user: User) -> Principal:
         chain=INSTANCE_CHAIN,
         capabilities=parsed(()),
         ceiling="user_stated",
-    )
-
-
-def _locked(wait: float, rule: lockout.LockoutRule) -> NameLocked:
-    minutes = max(1, round(wait / 60))
-    return NameLocked(
-        f"Too many wrong passwords or codes ({rule.count} in a row, or {rule.per_day} in a day): "
-        f"sign-in is locked for {minutes} more minute{'s' if minutes > 1 else ''}. "
-        f"An administrator can unlock it: {typed_command('flux_admin unlock NAME')}.",
-        retry_after=wait,
-        limit=rule.count,
-        per_day=rule.per_day,
     )
 
 

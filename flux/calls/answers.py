@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 Moment = Annotated[str, ("format", "date-time")]  # RFC 3339
 Identifier = Annotated[str, ("format", "uuid")]
+ValueOmitted = Annotated[bool, "Of a retry: true in place of a large value that is not stored any more."]
 IfWhole = Annotated[int | None, "null unless you may read the whole board."]
 
 
@@ -21,6 +22,7 @@ class Written(TypedDict):
 
 class Changed(Written):
     value: NotRequired[Annotated[Any, "The new value."]]
+    value_omitted: NotRequired[ValueOmitted]
 
 
 class Deleted(TypedDict):
@@ -138,6 +140,7 @@ class Claimed(TypedDict):
     queue: str
     task: Annotated[Identifier | None, "null: no task is waiting."]
     value: NotRequired[Annotated[Any, "The value that was added."]]
+    value_omitted: NotRequired[ValueOmitted]
     token: NotRequired[int]
     expires_at: NotRequired[Moment]
 

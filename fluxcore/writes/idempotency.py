@@ -16,6 +16,7 @@ from fluxcore.models import IdempotencyKey
 
 KEEP_FOR = timedelta(hours=24)
 MAX_KEY = 128
+KEPT_WHOLE = 4096  # bytes of an answer; a larger one is kept without the values that are stored elsewhere
 
 
 def check_key(key: str) -> str:
@@ -26,8 +27,17 @@ def check_key(key: str) -> str:
     return key
 
 
-def run_once(owner: str, key: str | None, request: Any, work: Callable[[], Any]) -> Any:
-    """Run `work` unless this owner's key already has an answer. Call inside the write's transaction."""
+def run_once(
+    owner: str,
+    key: str | None,
+    request: Any,
+    work: Callable[[], Any],
+    shorten: Callable[[Any], Any] | None = None,
+) -> Any:
+    """Run `work` unless this owner's key already has an answer. Call inside the write's transaction.
+
+    Of an answer above KEPT_WHOLE bytes what `shorten` makes of it is kept; who asks again completes it.
+    """
     if key is None:
         return work()
     wanted = digest(request)
@@ -44,7 +54,10 @@ def run_once(owner: str, key: str | None, request: Any, work: Callable[[], Any])
             raise
         return found[0]
     answer = work()
-    IdempotencyKey.objects.filter(pk=row.pk).update(answer=json.dumps(answer, ensure_ascii=False))
+    kept = json.dumps(answer, ensure_ascii=False)
+    if shorten is not None and len(kept.encode()) > KEPT_WHOLE:
+        kept = json.dumps(shorten(answer), ensure_ascii=False)
+    IdempotencyKey.objects.filter(pk=row.pk).update(answer=kept)
     return answer
 
 

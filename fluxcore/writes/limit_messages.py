@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fluxcore.command_names import typed_command
-from fluxcore.errors import QuotaReached, RateLimited, TooLarge
+from fluxcore.errors import NameLocked, QuotaReached, RateLimited, TooLarge
 
 BULK = "flux import"  # loads files without a limit per minute
 _BULK_SAYS = f"To load many at once without this limit: `{BULK} FILE` (in a checkout `manage.py flux_import FILE`)."
@@ -65,6 +65,18 @@ def at_once_reached(
     message = f"The limit is reached: {limit} {what} at the same time. {do}."
     details: dict[str, Any] = {"limit": limit, "what": what}
     return error(_more(message, details, raised_by), retry_after=wait, **details)
+
+
+def name_locked(*, limit: int, per_day: int, wait: float) -> NameLocked:
+    """429: too many guesses at one name's password or code; it ends by itself, or an administrator ends it."""
+    what, minutes = "wrong passwords or codes in a row", max(1, round(wait / 60))
+    unlock = typed_command("flux_admin unlock NAME")
+    message = (
+        f"The limit is reached: {limit} {what}, or {per_day} in a day. Sign-in is locked for {minutes} more "
+        f"minute{'s' if minutes > 1 else ''}. An administrator can unlock it before that: {unlock}."
+    )
+    details: dict[str, Any] = {"limit": limit, "per_day": per_day, "what": what, "ended_by": unlock}
+    return NameLocked(_more(message, details, None), retry_after=wait, **details)
 
 
 def over_rate(key: str, *, limit: int, cost: int) -> tuple[str, dict[str, Any]]:

@@ -223,7 +223,7 @@ class HealthSerializer(serializers.Serializer[None]):
     active_warnings = HealthWarningSerializer(many=True, required=False)
     caller_feedback = CallerFeedbackSerializer(many=True, required=False, help_text="Of the last 24 hours.")
     caller_provenance = CallerProvenanceSerializer(many=True, required=False, help_text="Of the last 24 hours.")
-    learning = serializers.DictField(required=False, allow_null=True, help_text="Result of the last flux_eval.")
+    learning = serializers.DictField(required=False, allow_null=True, help_text="Result of the last evaluation.")
     model = serializers.DictField(
         required=False, help_text="State of the local model, and what the space used of its budget today."
     )

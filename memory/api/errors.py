@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Callable
 from typing import Any
 
 import orjson
+from django.conf import settings
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from rest_framework import exceptions
 
 from fluxcore import errors
 from fluxcore.db_errors import translate
+from fluxcore.writes import limit_messages
 from fluxsite.logs import request_id
 
 log = logging.getLogger(__name__)
@@ -29,7 +32,11 @@ def error_response(error: errors.FluxError) -> HttpResponse:
     return response
 
 
-_FRAMEWORK: list[tuple[type[Exception], type[errors.FluxError]]] = [
+def _body_too_large() -> errors.FluxError:
+    return limit_messages.body_too_large("A body", settings.MAX_BODY_BYTES)
+
+
+_FRAMEWORK: list[tuple[type[Exception], Callable[[], errors.FluxError]]] = [
     (exceptions.NotAuthenticated, errors.Unauthenticated),
     (exceptions.AuthenticationFailed, errors.Unauthenticated),
     (exceptions.MethodNotAllowed, errors.MethodNotAllowed),
@@ -38,7 +45,7 @@ _FRAMEWORK: list[tuple[type[Exception], type[errors.FluxError]]] = [
     (exceptions.ParseError, errors.BadRequest),
     (exceptions.PermissionDenied, errors.Forbidden),
     (exceptions.NotFound, errors.NotFound),
-    (RequestDataTooBig, errors.TooLarge),
+    (RequestDataTooBig, _body_too_large),
     (SuspiciousOperation, errors.BadRequest),  # Django raises it for too many parameters, for example
     (UnreadablePostError, errors.BadRequest),  # the connection ended before the body was complete
     (PermissionDenied, errors.Forbidden),

@@ -22,6 +22,15 @@ _HIDDEN = re.compile(rf"[{HIDDEN}\ud800-\udfff]")
 
 def check_text(text: object, *, name: str = "content") -> str:
     """Validate a text, which is stored and returned byte for byte; raises Invalid."""
+    text = check_readable(text, name=name)
+    limit = config.current().MAX_GRAIN_BYTES
+    if len(text.encode()) > limit:
+        raise Invalid(f"{name} is longer than {limit} bytes. Split it into several memories.", field=name, limit=limit)
+    return text
+
+
+def check_readable(text: object, *, name: str) -> str:
+    """Validate a text of any length: not empty, and such that every database can store it; raises Invalid."""
     if not isinstance(text, str):
         raise Invalid(f"{name} must be a text.", field=name)
     if "\0" in text:
@@ -30,9 +39,6 @@ def check_text(text: object, *, name: str = "content") -> str:
     refuse_surrogates(text, name=name)
     if _VISIBLE.search(text) is None:
         raise Invalid(f"{name} is empty.", field=name)
-    limit = config.current().MAX_GRAIN_BYTES
-    if len(text.encode()) > limit:
-        raise Invalid(f"{name} is longer than {limit} bytes. Split it into several memories.", field=name, limit=limit)
     return text
 
 

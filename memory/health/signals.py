@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from fluxcore.command_names import typed_commands
+
 DAY, WEEK, MONTH = 24, 168, 720  # hours
 SETTLED = -DAY  # window of a day without its last hour, whose answers may get feedback yet
 BINS = 10  # bins of confidence for the calibration error
@@ -57,7 +59,7 @@ class Signal:
     name: str
     says: str
     value: Callable[[SignalCounts], float | None]
-    suggestion: str
+    advice: str  # its commands as `{flux_eval}`
     low: float | None = None
     high: float | None = None
     severity: str = INFO
@@ -70,6 +72,11 @@ class Signal:
     judged: int = 0
     grains: int = 0
     dwell: int = 3  # readings outside in a row that raise a warning; one more inside clears it
+
+    @property
+    def suggestion(self) -> str:
+        """What to do where it is not healthy, with commands as the user types them."""
+        return typed_commands(self.advice)
 
     def bounds(self, counts: SignalCounts) -> tuple[float | None, float | None]:
         whole = counts.level(self.of) if self.of else 1.0
@@ -147,7 +154,7 @@ SIGNALS: tuple[Signal, ...] = (
         "retrieval_success_rate",
         "Share of recalls with feedback in which something was useful",
         lambda c: _share(c.sum("hits", DAY), c.sum("judged", DAY), least=20),
-        "Look on the Traces page at recalls that were not useful, and store what was missing; flux_eval shows "
+        "Look on the Traces page at recalls that were not useful, and store what was missing; {flux_eval} shows "
         "whether feedback helps.",
         low=0.5,
         severity=WARNING,
@@ -191,7 +198,7 @@ SIGNALS: tuple[Signal, ...] = (
         "highway_count",
         "Links that feedback made strong (weight .8 or more)",
         lambda c: c.level("highways"),
-        "A thousand recalls with feedback and no strong link: few results are rated useful. See flux_learning list.",
+        "A thousand recalls with feedback and no strong link: few results are rated useful. See {flux_learning list}.",
         low=1,
         days=14,
         judged=1000,
@@ -200,7 +207,8 @@ SIGNALS: tuple[Signal, ...] = (
         "highway_growth_rate",
         "Links that became strong in the last week",
         _growth("formed"),
-        "Many links are reinforced at once. Check with flux_learning list whether one caller rates everything useful.",
+        "Many links are reinforced at once. Check with {flux_learning list} whether one caller rates everything as "
+        "useful.",
         low=0,
         high=100,
         window=WEEK,
@@ -220,8 +228,8 @@ SIGNALS: tuple[Signal, ...] = (
         "conduit_dissolution_rate",
         "Share of links removed in the last day",
         lambda c: _share(c.sum("dissolved", DAY), c.level("conduits") + c.sum("dissolved", DAY), least=50),
-        "Links are removed faster than new ones form. See what clean-up did (flux_jobs list), raise the half-lives or "
-        "CLEANUP_STALE_HOURS.",
+        "Links are removed faster than new ones form. See what clean-up did ({flux_jobs list}), raise the half-lives "
+        "or CLEANUP_STALE_HOURS.",
         low=0,
         high=0.05,
         severity=WARNING,
@@ -243,7 +251,7 @@ SIGNALS: tuple[Signal, ...] = (
         "avg_conduit_weight",
         "Average weight of links",
         lambda c: _share(c.level("weight"), c.level("conduits"), least=50),
-        "Low: links have little effect; high: all links count alike. Check who gives feedback (flux_learning list).",
+        "Low: links have little effect; high: all links count alike. Check who gives feedback ({flux_learning list}).",
         low=0.15,
         high=0.75,
         severity=WARNING,
@@ -253,7 +261,7 @@ SIGNALS: tuple[Signal, ...] = (
         "orphan_rate",
         "Share of active memories without any link",
         lambda c: _share(c.level("orphans"), c.level("active")),
-        "Many memories have no links. Store with a session, names and dates; flux_reembed links similar ones.",
+        "Many memories have no links. Store with a session, names and dates; {flux_reembed} links similar ones.",
         high=0.15,
         severity=WARNING,
         critical=0.5,
@@ -305,7 +313,7 @@ SIGNALS: tuple[Signal, ...] = (
         "hit_rate",
         "Share of recalls with feedback of a week in which something was useful",
         lambda c: _share(c.sum("hits", WEEK), c.sum("judged", WEEK), least=20),
-        "Compare the weeks: did queries change, or what is stored? flux_eval shows whether feedback helps.",
+        "Compare the weeks: did queries change, or what is stored? {flux_eval} shows whether feedback helps.",
         low=0.5,
         window=WEEK,
         recalls=100,
@@ -323,7 +331,8 @@ SIGNALS: tuple[Signal, ...] = (
         "learning_gain",
         "Change of nDCG by feedback on other queries, in the last evaluation",
         lambda c: c.gain,
-        "Feedback makes answers worse. Find whose: flux_learning list. Withdraw it: flux_learning undo --caller.",
+        "Feedback makes answers worse. Find whose: {flux_learning list}. Withdraw it: "
+        "{flux_learning undo --caller CALLER}.",
         low=-0.02,
         severity=WARNING,
         dwell=1,

@@ -19,7 +19,7 @@ from accounts.verbs import Change, RunningCall
 from flux.calls import boards as calls
 from fluxcore import clock
 from fluxcore.errors import Fenced, Invalid, NotFound
-from memory.keyvalue import expiry_clock, namespaces, quotas
+from memory.keyvalue import expiry_clock, kept_answers, namespaces, quotas
 from memory.keyvalue.locks import DEFAULT_SECONDS, open_board
 from memory.keyvalue.models import Task
 from memory.keyvalue.namespaces import OpenNamespace
@@ -71,13 +71,14 @@ def add(call: RunningCall, request: calls.AddTask) -> Change:
             added_at=clock.now(),
             added_by=call.principal.actor,
         )
-        _record(call, board, "queue.added", queue, str(task), sha=value.sha)
+        # Without the digest of its value: an entry of the chain stays forever, and a finished task is deleted.
+        _record(call, board, "queue.added", queue, str(task))
         return {"board": board.where.name, "queue": queue, "task": str(task)}
 
     return change
 
 
-@handles(calls.ClaimTask, asks=_reads_and_writes)
+@handles(calls.ClaimTask, asks=_reads_and_writes, large=kept_answers.OF_TASKS)
 def claim(call: RunningCall, request: calls.ClaimTask) -> Change:
     queue, ttl = request.queue, request.ttl_secs or DEFAULT_SECONDS
     ticket = quotas.share(call)

@@ -11,7 +11,7 @@ from accounts.verbs import Change, RunningCall, Verb, verb
 from flux.calls import keys as calls
 from flux.calls.rules import MAX_BATCH
 from fluxcore.errors import FluxError, Invalid
-from memory.keyvalue import operations, quotas
+from memory.keyvalue import kept_answers, operations, quotas
 from memory.keyvalue.namespaces import open_namespace, place
 from memory.keyvalue.validation import check_key
 
@@ -41,13 +41,13 @@ def _verb_of(op: str) -> Verb:
     def body(call: RunningCall, **given: Any) -> Change:
         return _change(call, op, checked(calls.ChangeKey, {**given, "op": op}))
 
-    return verb(f"kv.{op}", needs="memory.write", asks=writes)(body)
+    return verb(f"kv.{op}", needs="memory.write", asks=writes, large=kept_answers.OF_KEYS)(body)
 
 
 VERBS = {op: _verb_of(op) for op in ("touch", "incr", "append", "restore")}
 
 
-@handles(calls.PatchKey, asks=writes)
+@handles(calls.PatchKey, asks=writes, large=kept_answers.OF_KEYS)
 def patch_key(call: RunningCall, request: calls.PatchKey) -> Change:
     return _change(call, "patch", request)
 
@@ -92,7 +92,7 @@ def _writes_each(principal: Principal, arguments: dict[str, Any]) -> Iterable[tu
     return [(operation, key) for key in dict.fromkeys(check_key(fields.get("key")) for fields in given[:MAX_BATCH])]
 
 
-@handles(calls.ChangeKeys, asks=_writes_each)
+@handles(calls.ChangeKeys, asks=_writes_each, large=kept_answers.OF_KEYS)
 def change_keys(call: RunningCall, request: calls.ChangeKeys) -> Change:
     where = place(request.place)
     prepared = []

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 
 from django.db import connection
 
+from fluxcore.fair_queue import FairShares
+
 log = logging.getLogger(__name__)
 
 MOST = 8  # words added to a question
-AT_ONCE = 2  # expansions that run in a process at once; further questions are not expanded
+AT_ONCE = 2  # expansions that run in a process at once, one of an agent; further questions are not expanded
 PendingExpansion = Callable[[], tuple[str, ...]]
 
 
@@ -29,7 +31,7 @@ class QueryExpander:
 
 
 _expander: QueryExpander | None = None
-_slots = threading.BoundedSemaphore(AT_ONCE)
+_shares = FairShares(AT_ONCE)
 
 
 def set_expander(expander: QueryExpander | None) -> None:
@@ -42,7 +44,7 @@ def start_expansion(space: int, query: str, who: str) -> PendingExpansion:
     """Start an expansion in a thread; the returned function waits for the rest of the time and returns new words."""
     expander = _expander
     seconds = expander.seconds() if expander is not None else 0.0
-    if expander is None or seconds <= 0 or not _slots.acquire(blocking=False):
+    if expander is None or seconds <= 0 or not _shares.take(space, who):
         return tuple
     until, done, found = time.monotonic() + seconds, threading.Event(), list[str]()
 
@@ -53,7 +55,7 @@ def start_expansion(space: int, query: str, who: str) -> PendingExpansion:
             log.warning("a question could not be expanded: %s", type(error).__name__)
         finally:
             connection.close()
-            _slots.release()
+            _shares.leave(space, who)
             done.set()
 
     threading.Thread(target=run, name="query-expansion", daemon=True).start()

@@ -74,11 +74,15 @@ def check_request(given: dict[str, Any]) -> RecallRequest:
     if since is not None and until is not None and since >= until:
         raise Invalid("since must be before until.", field="since")
     checked.setdefault("k", config.current().TOP_K)
-    query = texts.check_text(given.get("query"), name="query")
-    used = query.encode()[:QUERY_BYTES].decode(errors="ignore")  # a partly cut character is dropped
-    if used != query:
-        texts.check_text(used, name=f"The first {QUERY_BYTES} bytes of query")
-    return RecallRequest(used, truncated=used != query, **checked)
+    query = _query(given.get("query"))
+    return RecallRequest(query, truncated=query != given.get("query"), **checked)
+
+
+def _query(given: Any) -> str:
+    """The first QUERY_BYTES of a query of any length, validated; the rest is not read."""
+    first = texts.check_readable(given[:QUERY_BYTES] if isinstance(given, str) else given, name="query")
+    used = first.encode()[:QUERY_BYTES].decode(errors="ignore")  # a partly cut character is dropped
+    return texts.check_readable(used, name="query" if used == given else f"The first {QUERY_BYTES} bytes of query")
 
 
 def _whole(value: Any, name: str) -> int:

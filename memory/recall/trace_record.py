@@ -94,14 +94,16 @@ def _step_body(step: ResultStep, grains: dict[int, GrainRow]) -> dict[str, Any]:
 
 
 _REDUCED_QUERY = 200  # characters of the query that a reduced trace keeps
+_CALLERS_TEXT = ("tags", "sessions")  # filters of any words, up to 38 kB of them: not in a reduced trace
 
 
 def reduce_trace(query: str, body: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Query and body of a trace beyond the hourly limit of its agent: ids and scores without reasons."""
+    """Query and body of a trace beyond the hourly limit of its agent: ids, scores, numbers and dates."""
     kept: dict[str, Any] = {
-        name: body[name] for name in ("k", "bounds", "fallback", "vectors_missing", "query_truncated") if name in body
+        name: body[name] for name in ("k", "fallback", "vectors_missing", "query_truncated") if name in body
     }
-    grains = [{**_EMPTY, **{name: grain[name] for name in ("id", "score", "source")}} for grain in body["grains"]]
+    kept["bounds"] = {name: value for name, value in body["bounds"].items() if name not in _CALLERS_TEXT}
+    grains = [{**_EMPTY, **{name: grain[name] for name in _REDUCED_GRAIN}} for grain in body["grains"]]
     return query[:_REDUCED_QUERY], {
         **kept,
         "reduced": True,
@@ -113,6 +115,7 @@ def reduce_trace(query: str, body: dict[str, Any]) -> tuple[str, dict[str, Any]]
     }
 
 
+_REDUCED_GRAIN = ("id", "score", "source")
 _EMPTY: dict[str, Any] = {"parts": {}, "matched": [], "path": [], "same": 0}
 
 # Ids take most of the space and repeat: they are stored once in a list, and steps refer to their places.
@@ -127,7 +130,7 @@ def pack_trace(body: dict[str, Any]) -> str:
         return -1 if name is None else named.setdefault(name, len(named))
 
     grains = [
-        {name: value for name, value in grain.items() if name not in _EMPTY} | {"id": place(_hex(grain["id"]))}
+        [place(_hex(grain["id"])), grain["score"], grain["source"]]
         if body.get("reduced")
         else {
             **grain,
@@ -145,12 +148,17 @@ def pack_trace(body: dict[str, Any]) -> str:
 def unpack_trace(text: str) -> dict[str, Any]:
     body: dict[str, Any] = orjson.loads(text)
     named: list[str] = body.pop("named")
+    if body.get("reduced"):
+        body["grains"] = [{**_EMPTY, **_reduced_grain(grain)} for grain in body["grains"]]
     for grain in body["grains"]:
-        for name, nothing in _EMPTY.items():  # a reduced trace is written without these
-            grain.setdefault(name, nothing)
         grain["id"] = dashed_uuid(named[grain["id"]])
         grain["path"] = [_unpack_step(step, named) for step in grain["path"]]
     return body
+
+
+def _reduced_grain(grain: Any) -> dict[str, Any]:
+    """A grain of a reduced trace: a list of its three values, in traces of earlier versions an object."""
+    return dict(zip(_REDUCED_GRAIN, grain, strict=True)) if isinstance(grain, list) else dict(grain)
 
 
 def _source_name(step: dict[str, Any]) -> str | None:

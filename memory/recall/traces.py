@@ -189,7 +189,7 @@ def _event_data(trace: TraceRecord) -> dict[str, Any]:
 
 def _to_row(trace: TraceRecord) -> tuple[Any, ...]:
     query, body = trace.query, pack_trace(trace.body)
-    if not trace_budget.spend_bytes(trace.space, trace.actor, len(query) + len(body)):
+    if not trace_budget.spend_bytes(trace.space, trace.actor, len(query.encode()) + len(body.encode())):
         query, less = reduce_trace(query, trace.body)
         body = pack_trace(less)
     return (

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from fluxsite.run import running_state
 from tests.dashboard.conftest import PASSWORD, code_for
 from tests.instances import ROOT, Instance
 
@@ -26,11 +27,11 @@ people.create_administrator(shell(), username="ada", password={PASSWORD!r}, totp
 class Terminal:
     """A person at a terminal: reads what is printed and types when asked."""
 
-    def __init__(self, instance: Instance, *words: str) -> None:
+    def __init__(self, instance: Instance, *words: str, **environment: str) -> None:
         self._own, theirs = pty.openpty()
         self.process = subprocess.Popen(
             [sys.executable, str(ROOT / "manage.py"), "flux_admin", *words],
-            env=instance.environment,
+            env={**instance.environment, **environment},
             cwd=ROOT,
             stdin=theirs,
             stdout=theirs,
@@ -94,6 +95,49 @@ def test_a_person_searches_purges_and_reads_the_audit(one: Instance, tmp_path: P
     assert terminal.process.returncode == 0
     assert json.loads((tmp_path / "grain.json").read_text())["content"] == "Anna keeps bees."
     assert (tmp_path / "grain.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_person_changes_their_password(one: Instance) -> None:
+    new, prompt = "four other words entirely", "(at least 12 characters): "
+    terminal = Terminal(one)
+    terminal.sign_in()
+    terminal.answer("authenticator app: ", code_for(KEY))
+    terminal.answer("main> ", "6")
+    terminal.answer(prompt, "short")
+    assert "invalid: " in terminal.answer("main> ", "6")
+    terminal.answer(prompt, new)
+    terminal.answer("Repeat the password: ", f"{new}!")
+    assert "differ. The password was not changed" in " ".join(terminal.answer("main> ", "6").split())
+    terminal.answer(prompt, new)
+    shown = terminal.answer("Repeat the password: ", new)
+    assert new not in shown and "Password changed." in terminal.answer("main> ", "0")
+    terminal.end()
+    earlier = Terminal(one)
+    earlier.sign_in(PASSWORD)
+    assert earlier.process.wait(timeout=60) == 77
+    assert "sign_in_refused" in earlier.end()
+    again = Terminal(one)
+    again.sign_in(new)
+    again.answer("authenticator app: ", "")  # it is right: a code is asked for, and that of this half minute is spent
+    again.end()
+
+
+def test_a_person_opens_the_dashboard(one: Instance, tmp_path: Path) -> None:
+    browser, opened = tmp_path / "browser", tmp_path / "opened"
+    browser.write_text(f'#!/bin/sh\necho "$1" > "{opened}"\n')
+    browser.chmod(0o700)
+    terminal = Terminal(one, BROWSER=f"{browser} %s")
+    terminal.sign_in()
+    terminal.answer("authenticator app: ", code_for(KEY))
+    terminal.answer("main> ", "7")
+    assert "manage.py flux_start" in terminal.answer("main> ", "") and not opened.exists()
+    urls = {"people": "http://127.0.0.1:7999"}
+    state = {"pid": os.getpid(), "born": running_state.process_start_time(os.getpid()), "urls": urls}
+    (one.folder / "run" / "running.json").write_text(json.dumps(state))
+    terminal.answer("main> ", "7")
+    assert "http://127.0.0.1:7999/" in terminal.answer("main> ", "0")
+    terminal.end()
+    assert opened.read_text() == "http://127.0.0.1:7999/\n"
 
 
 def test_a_wrong_password_gets_no_menu(one: Instance) -> None:

@@ -311,6 +311,18 @@ def test_the_loop_is_put_into_the_file_an_agent_always_reads(said: Any, tmp_path
         assert tool in instructions_block("user_stated")
 
 
+@pytest.mark.parametrize("what", ["--instructions", "--write"])
+def test_instructions_for_a_server_elsewhere_need_the_ceiling_of_its_token(
+    said: Any, tmp_path: Path, settings: Any, what: str, capsys: Any
+) -> None:
+    file = tmp_path / "AGENTS.md" if what == "--instructions" else settings.HOME.integrations / "AGENTS.md"
+    given = ("flux_mcp_config", "--url", "http://127.0.0.1:1", what, *([str(file)] if what == "--instructions" else []))
+    assert said(*given).status == 65
+    assert "Add --ceiling with one of" in " ".join(capsys.readouterr().err.split()) and not file.exists()
+    said(*given, "--ceiling", "ai_stated")
+    assert file.read_text() == instructions_block("ai_stated")
+
+
 def test_the_hook_asks_the_memory_with_a_prompt(blank: Instance, instance: Any) -> None:
     import shutil
 

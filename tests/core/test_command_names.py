@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
 
 from fluxcore import command_names
-from fluxcore.command_names import runnable_command, typed_command
+from fluxcore.command_names import runnable_command, typed_command, typed_commands
+from tests.instances import ROOT
 
 
 @pytest.fixture
@@ -60,3 +64,48 @@ def test_who_typed_flux_is_answered_in_its_words(tmp_path):
         cwd=command_names._ROOT,
     )
     assert "Create it: flux init --name work." in done.stderr
+
+
+def test_commands_in_braces_are_spelled_as_the_user_types_them(came):
+    came("flux", "work")
+    said = typed_commands("See {flux_learning list} or {flux_eval}, {not this}.")
+    assert said == "See `flux learning list --name work` or `flux eval --name work`, {not this}."
+
+
+PACKAGES = ("accounts", "dashboard", "flux", "fluxcore", "fluxsite", "mcp_bridge", "memory")
+COMMANDS = [path.stem for path in (ROOT / "memory/management/commands").glob("flux_*.py")]
+# A command within a sentence. In braces it is spelled when it is shown, behind `manage.py` it is meant so.
+NAMED = re.compile(rf"(?<![{{\w])(?<!manage\.py )({'|'.join(COMMANDS)})\b")
+SPELLS = {"typed_command", "runnable_command"}
+IN_A_CALL = {"command", "reason"}  # a command that the called function spells, and the name of an act in the audit log
+TOOLS = {"flux_store", "flux_extract", "flux_health"}  # of MCP, named like commands; only models read of them
+ELSEWHERE = {"memory/management/answers.py"}
+
+
+def literals(node: ast.AST) -> Iterator[ast.Constant]:
+    """Texts that are shown as they stand: no docstring, nothing that is spelled before it is shown."""
+    if isinstance(node, ast.Call):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if name in SPELLS:
+            return
+    if isinstance(node, ast.keyword) and node.arg in IN_A_CALL:
+        return
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return
+    if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+        yield node
+    for child in ast.iter_child_nodes(node):
+        yield from literals(child)
+
+
+def test_no_text_names_a_command_in_the_words_of_a_checkout_only():
+    found = [
+        f"{name}:{text.lineno} {word}"
+        for package in PACKAGES
+        for path in sorted((ROOT / package).rglob("*.py"))
+        if (name := str(path.relative_to(ROOT))) not in ELSEWHERE
+        for text in literals(ast.parse(path.read_text()))
+        for word in NAMED.findall(str(text.value))
+        if not (package == "mcp_bridge" and word in TOOLS)
+    ]
+    assert found == []

@@ -21,6 +21,7 @@ REFUSALS = {
     "quota": limit_messages.quota_reached("boards/main", limit=40, what="bytes", raised_by="MAX_KV_BYTES"),
     "size": limit_messages.too_large("A value", limit=9, raised_by="MAX_KV_VALUE_BYTES", bytes=10),
     "body": limit_messages.body_too_large("A body", 1024),
+    "locked": limit_messages.name_locked(limit=10, per_day=50, wait=600),
     "at once": limit_messages.at_once_reached(
         "live feeds", limit=8, raised_by="FLUX_LIVE_SOCKETS_EACH", wait=10, do="Close one first"
     ),
@@ -30,7 +31,8 @@ REFUSALS = {
 @pytest.mark.parametrize("name", REFUSALS)
 def test_message_and_details_name_value_and_key_at_every_door(name):
     error = REFUSALS[name]
-    assert str(error.details["limit"]) in error.message and error.details["raised_by"] in error.message
+    raised_by = error.details.get("raised_by", "This limit is fixed.")
+    assert str(error.details["limit"]) in error.message and raised_by in error.message
     text = errors.error_text(error)
     assert error.message in text and json.loads(text.splitlines()[-1]) == error.details
     wait = None if error.retry_after is None else str(error.retry_after)
@@ -57,19 +59,57 @@ def test_a_limit_nobody_described_is_named_by_its_value():
 
 def test_every_refusal_for_a_limit_is_written_here():
     """Whoever raised one of these elsewhere would have to remember value, key and advice by themselves."""
-    written = {"RateLimited", "TooManyWatches", "QuotaReached", "TooLarge"}
     elsewhere = [
-        f"{path.relative_to(ROOT)}:{node.lineno}"
+        f"{name}:{line}"
         for package in PACKAGES
         for path in (ROOT / package).rglob("*.py")
-        if path.name not in ("limit_messages.py", "errors.py")
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Raise | ast.Return)
-        for made in [node.exc if isinstance(node, ast.Raise) else node.value]
-        for name in [made.func if isinstance(made, ast.Call) else made]
-        if isinstance(name, ast.Name) and name.id in written
+        if (name := str(path.relative_to(ROOT))) not in ("fluxcore/writes/limit_messages.py", "fluxcore/errors.py")
+        for line in made_in(ast.parse(path.read_text()))
     ]
     assert elsewhere == []
+
+
+WRITTEN = {"RateLimited", "TooManyWatches", "NameLocked", "QuotaReached", "TooLarge"}
+
+
+def made_in(module: ast.AST) -> list[int]:
+    """Lines that make one of them: by a call, by raising the class, or by handing it on as `errors.TooLarge`."""
+    caught = {
+        part
+        for node in ast.walk(module)
+        if isinstance(node, ast.ExceptHandler) and node.type
+        for part in ast.walk(node.type)
+    }
+    lines = []
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call):
+            found = node.func
+        elif isinstance(node, ast.Raise | ast.Return):
+            found = node.exc if isinstance(node, ast.Raise) else node.value
+        elif isinstance(node, ast.Attribute) and node not in caught:
+            found = node
+        else:
+            continue
+        name = found.attr if isinstance(found, ast.Attribute) else getattr(found, "id", "")
+        if name in WRITTEN:
+            lines.append(node.lineno)
+    return lines
+
+
+@pytest.mark.parametrize(
+    ("source", "seen"),
+    [
+        ("raise TooLarge('x')", True),
+        ("made = errors.QuotaReached()", True),
+        ("TABLE = [(Their, errors.TooLarge)]", True),
+        ("def f(): return NameLocked", True),
+        ("made = [RateLimited(limit=1)]", True),
+        ("try: f()\nexcept errors.RateLimited: pass", False),
+        ("def f(error: TooLarge) -> RateLimited: return rate_reached(error)", False),
+    ],
+)
+def test_the_guard_sees_every_way_to_make_one(source, seen):
+    assert bool(made_in(ast.parse(source))) is seen
 
 
 def test_a_page_that_takes_only_so_much_names_the_command_without_a_limit():

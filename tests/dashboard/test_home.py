@@ -122,7 +122,7 @@ def test_the_browsers_own_question_for_an_icon_is_answered(people_client):
     assert people_client.get("/favicon.ico")["Location"] == "/static/dashboard/mark.svg"
 
 
-@pytest.mark.parametrize("name", ["400.html", "403.html", "403_csrf.html", "404.html", "500.html"])
+@pytest.mark.parametrize("name", ["400.html", "403.html", "403_csrf.html", "404.html", "413.html", "500.html"])
 def test_error_pages_need_no_context(name):
     assert "<h1>" in render_to_string(name)
 

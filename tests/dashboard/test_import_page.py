@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from datetime import timedelta
 
@@ -12,10 +13,11 @@ from accounts.models import AuditEntry
 from accounts.signin import sessions
 from dashboard import imports
 from fluxcore import clock
+from fluxcore.command_names import typed_command
 from fluxcore.work import worker
 from memory.grains.models import Grain
 from memory.transfer.models import Import
-from tests.dashboard.conftest import post, words
+from tests.dashboard.conftest import post, send, words
 
 
 def file(name="notes.md", content=b"# Bees\nThey winter on the roof."):
@@ -77,6 +79,32 @@ def test_too_large_a_file(owner, monkeypatch):
     monkeypatch.setattr(imports, "MAX_UPLOAD", 10)
     answer = post(owner, "/import", files=[file()])
     assert answer.status_code == 413 and "flux_import" in words(answer)
+
+
+@pytest.mark.parametrize(("count", "status"), [(101, 302), (500, 302), (501, 413), (502, 413)])
+def test_as_many_files_as_the_page_says(owner, count, status):
+    files = [file(f"{number}.md", b"Bees.") for number in range(count)]
+    answer = post(owner, "/import", files=files)
+    assert answer.status_code == status
+    if status == 413:
+        assert "at most 500 files" in words(answer) and typed_command("flux_import PATH") in html.unescape(
+            words(answer)
+        )
+    assert Import.objects.count() == (status == 302)
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"reason": "x" * 9_000_000}, "FLUX_MAX_BODY_BYTES in the environment raises it"),
+        ({f"field{number}": "" for number in range(1001)}, "A form has at most 1000 fields"),
+    ],
+)
+def test_a_form_that_is_too_large_is_told_so(owner, fields, says):
+    answer = post(owner, "/import", files=[file()], **fields)
+    assert answer.status_code == 413 and says in words(answer)
+    answer = send(owner, "/recall", query="bees", **fields)
+    assert answer.status_code == 413 and says in words(answer)
 
 
 @pytest.mark.parametrize("name", ["../../etc/x.md", ".hidden.md", "a/b\\c.md", "x" * 300 + ".md"])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from accounts.models import Agent
 from dashboard.preview import DEVICES
 
 FRAME = {"Sec-Fetch-Dest": "iframe", "Sec-Fetch-Site": "same-origin"}
@@ -35,6 +38,36 @@ def test_it_alone_may_frame_and_what_it_frames_may_be_framed_by_us(ada, space):
     framed = client.get("/recall", headers=FRAME)
     assert (rules(framed)["frame-ancestors"], framed["X-Frame-Options"]) == ("'self'", "SAMEORIGIN")
     assert "frame-src" not in rules(framed)
+
+
+def test_every_page_it_offers_may_be_framed(ada, space):
+    client = ada.sign_in()
+    offered = re.findall(r'<option value="([^"]+)"', client.get("/mobile-preview").content.decode())
+    assert offered[:2] == ["/", "/recall"] and len(offered) == 8
+    for path in offered:
+        assert rules(client.get(path, headers=FRAME))["frame-ancestors"] == "'self'", path
+
+
+def test_the_admin_and_pages_with_secrets_and_codes_may_not_be_framed(ada, space, make_token):
+    make_token("alice", space=space.name)
+    client = ada.sign_in()
+    connect = f"/agents/{Agent.objects.get(name='alice').uuid}/connect"
+    page = client.get(connect, headers=FRAME)
+    token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.content.decode())[1]
+    fields = {"csrfmiddlewaretoken": token, "ceiling": "ai_stated"}
+    shown = client.post(connect, fields, headers=FRAME)
+    assert "FLUX_TOKEN" in shown.content.decode()
+    others = (
+        "/admin/",
+        "/admin/accounts/token/",
+        "/account",
+        "/account/password",
+        "/fresh-code",
+        "/import",
+        "/nowhere",
+    )
+    for answer in (page, shown, *(client.get(path, headers=FRAME) for path in others)):
+        assert (rules(answer)["frame-ancestors"], answer["X-Frame-Options"]) == ("'none'", "DENY")
 
 
 @pytest.mark.parametrize(

@@ -79,14 +79,20 @@ def test_a_question_waits_no_longer_than_it_may(asking):
     free.set()
 
 
-def test_a_third_question_at_once_goes_without(asking):
+def test_a_third_question_at_once_goes_without_and_so_does_the_second_of_one_agent(asking):
     free = threading.Event()
-    query_expansion.set_expander(
-        query_expansion.QueryExpander(lambda: 0.01, lambda space, query, who: free.wait(30) and [])
-    )
-    waiting = [query_expansion.start_expansion(1, "a question", "agent:alice") for _ in range(query_expansion.AT_ONCE)]
-    query_expansion.set_expander(query_expansion.QueryExpander(lambda: 5.0, lambda space, query, who: ["never"]))
-    assert query_expansion.start_expansion(1, "another", "agent:alice")() == ()
+    slow = query_expansion.QueryExpander(lambda: 0.01, lambda space, query, who: free.wait(30) and [])
+    quick = query_expansion.QueryExpander(lambda: 5.0, lambda space, query, who: ["tabby"])
+
+    def words(expander, who):
+        query_expansion.set_expander(expander)
+        return query_expansion.start_expansion(1, "a question", who)
+
+    waiting = [words(slow, "agent:alice")]
+    assert words(quick, "agent:alice")() == ()
+    assert words(quick, "agent:bob")() == ("tabby",)
+    waiting.append(words(slow, "agent:bob"))
+    assert words(quick, "agent:carol")() == ()
     free.set()
     assert [one() for one in waiting] == [()] * query_expansion.AT_ONCE
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import uuid
 from itertools import permutations
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from django.db import connection
@@ -12,6 +13,8 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Space
 from accounts.principals import shell
+from flux.service import FluxService
+from flux.storage import FluxStore
 from fluxcore import clock
 from fluxcore.errors import Invalid, RateLimited
 from memory.arena.cache import arena_cache
@@ -283,7 +286,7 @@ def test_a_recall_reads_four_times_at_most_whatever_changed(memory: Memory) -> N
         ({"query": ["a"]}, "query"),
         ({"query": "a\0b"}, "query"),
         ({"query": "\ud800"}, "query"),
-        ({"query": "x" * 16_385}, "query"),
+        ({"query": "x\0"}, "query"),
         ({"query": "x", "k": 0}, "k"),
         ({"query": "x", "k": 101}, "k"),
         ({"query": "x", "k": True}, "k"),
@@ -330,6 +333,21 @@ def test_of_a_long_query_the_first_four_kilobytes_count_and_every_way_out_says_s
     assert "query_truncated" not in _retrieve(memory.principal, {"query": "ferry"})
     with pytest.raises(Invalid, match="empty"):
         memory.ask(" " * QUERY_BYTES + "ferry")
+
+
+@pytest.mark.parametrize("size", [20_000, 1_000_000])
+def test_a_query_of_any_length_is_answered_in_this_process_and_over_mcp(memory: Memory, size: int) -> None:
+    from mcp_bridge import server
+
+    memory.store("The ferry to Naxos leaves at nine")
+    query = "ferry ä" + "ä" * (size // 2) + "\0\ud800"  # bad characters are beyond what is looked at
+    service = FluxService(cast(FluxStore, None), space="home")
+    service._who = memory.principal  # as start() does, without its threads
+    found = service.retrieve(query)
+    assert found.query_truncated is True and found.grains
+    context = cast(Any, SimpleNamespace(session=SimpleNamespace(client_params=None)))
+    said = server.run_tool(lambda ctx: memory.principal, context, "flux_retrieve", {"query": query})
+    assert not said.is_error and said.structured_content["query_truncated"] is True  # type: ignore[index]
 
 
 def test_an_answer_says_how_many_vectors_are_still_to_be_made(memory: Memory) -> None:

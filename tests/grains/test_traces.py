@@ -21,6 +21,7 @@ from fluxcore.models import Event
 from fluxcore.writes import booth
 from memory.engine.ranking.answer import MOST_MATCHED
 from memory.grains.models import Grain, Relation, Trace
+from memory.grains.sizes import MAX_K, MAX_NAME, MAX_TAG, MAX_VALUES
 from memory.recall import explain, trace_budget, trace_retention, traces
 from tests.concurrency.conftest import close_connection_after_commit
 from tests.grains.conftest import Memory
@@ -269,6 +270,32 @@ def test_beyond_its_agents_hourly_bytes_a_trace_keeps_ids_and_scores(memory: Mem
     assert len(row.body) < 400
     memory.vote(answer["trace_id"], grain, True)
     memory.drain()
+
+
+def test_a_reduced_trace_is_small_whatever_was_asked_for(memory: Memory, configure: Any) -> None:
+    for number in range(2 * MAX_K):
+        memory.store(f"Harbour plan of {chr(ord('a') + number // 10) * 3}{chr(ord('k') + number % 10) * 3}")
+    memory.drain()
+    configure(MAX_TRACE_BYTES_PER_HOUR=0)
+    tags = ["\U0001f98a" * MAX_TAG] * MAX_VALUES
+    sessions = ["\U0001f98a" * MAX_NAME] * MAX_VALUES
+    since, until = "2020-01-01T00:00:00Z", "2099-01-01T00:00:00Z"
+    query = "harbour plan " + "\U0001f98a" * 1_000
+    narrow = memory.ask(query, k=MAX_K, tags=tags, sessions=sessions, since=since, until=until)
+    wide = memory.ask(query, k=MAX_K, since=since, until=until)
+    assert len(wide["grains"]) == MAX_K
+    for answer in (narrow, wide):
+        row = Trace.objects.get(uuid=answer["trace_id"])
+        assert len(row.query.encode()) + len(row.body.encode()) <= 8_192
+        assert set(why(memory, answer)["bounds"]) == {"since", "until"}  # type: ignore[call-overload]
+
+
+def test_the_bytes_of_a_trace_are_those_of_utf_8(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[int] = []
+    monkeypatch.setattr(trace_budget, "spend_bytes", lambda space, actor, size: counted.append(size) or True)
+    memory.ask("\U0001f98a" * 900, tags=["\U0001f98a" * MAX_TAG])
+    row = Trace.objects.get()
+    assert counted == [len(row.query.encode()) + len(row.body.encode())]
 
 
 def test_bytes_of_traces_are_counted_by_agent_and_hour(configure: Any, monkeypatch: pytest.MonkeyPatch) -> None:

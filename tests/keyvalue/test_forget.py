@@ -13,6 +13,7 @@ from accounts.principals import shell
 from fluxcore import clock
 from fluxcore.errors import Forbidden, StepUpRequired
 from fluxcore.models import Event, IdempotencyKey, Job
+from fluxcore.versioned import sha_of
 from fluxcore.work import worker
 from memory.keyvalue import purging, verbs
 from memory.keyvalue.models import Item, Namespace, Revision
@@ -35,6 +36,13 @@ def filled(api, where=MINE, key="secret"):
     batch = {"operations": [{"op": "append", "key": key, "value": SECRET}, {"op": "set", "key": "other", "value": 1}]}
     api.post(where.replace("/kv", "/batch"), batch, headers={"Idempotency-Key": "batch"})
     return sha
+
+
+def test_no_table_holds_a_finished_task_or_its_digest(alice):
+    assert alice.post("/queues", {"queue": "work", "value": SECRET}).status_code == 200
+    task = alice.post("/queues/claim", {"queue": "work"}).json()
+    alice.post("/queues/done", {"queue": "work", "task": task["task"], "token": task["token"]})
+    assert everywhere(SECRET) == everywhere(sha_of(SECRET)) == []
 
 
 @pytest.mark.parametrize("where", [MINE, BOARD])

@@ -4,6 +4,17 @@ from __future__ import annotations
 
 import json
 
+from django.core.exceptions import RequestDataTooBig
+
+from memory.api.errors import as_flux_error
+
+
+def test_a_body_that_django_finds_too_large_is_refused_with_its_limit(settings):
+    error = as_flux_error(RequestDataTooBig())
+    assert (error.status, error.details["limit"]) == (413, settings.MAX_BODY_BYTES)
+    assert "FLUX_MAX_BODY_BYTES" in error.message
+
+
 LOADED = """
 import json, sys
 import memory.api.urls

@@ -37,6 +37,12 @@ def texts(answer: dict[str, Any]) -> list[str]:
     return [grain["content"] for grain in answer["grains"]]
 
 
+@pytest.mark.parametrize("size", [20_000, 1_000_000])
+def test_of_a_query_of_any_length_the_beginning_counts(asked: Any, size: int) -> None:
+    answer = asked("mushroom risotto ".ljust(size, "ä"), k=1)
+    assert answer["query_truncated"] is True and texts(answer) == ["Ben's favourite dish is mushroom risotto."]
+
+
 def test_the_right_grain_comes_first(asked: Any) -> None:
     assert texts(asked("Where does Anna live, in which city?"))[0].startswith("Anna")
     assert texts(asked("What does Ben like to eat, which dish?"))[0] == FACTS[1]

@@ -93,6 +93,13 @@ def test_no_address_is_none(monkeypatch):
     assert env.url("FLUX_X", schemes=("redis",)) == "redis://:secret@host:6379/0"
 
 
+@pytest.mark.parametrize("key", ["0123456789" * 4, "changeme-please!" * 2, "changeme-please!" * 2 + "change"])
+def test_a_key_that_repeats_itself_is_refused(monkeypatch, key):
+    monkeypatch.setenv("FLUX_X", key)
+    with pytest.raises(EnvError, match="must not repeat itself"):
+        env.secret("FLUX_X")
+
+
 @pytest.mark.parametrize("key", ["a", "0123456789abcdefghijklmnopqrstu", "a" * 64, "secret" * 20, "\u00e9" * 16])
 def test_a_key_that_is_short_or_repeats_itself_is_refused(monkeypatch, key):
     monkeypatch.setenv("FLUX_X", key)

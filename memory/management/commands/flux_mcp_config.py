@@ -53,9 +53,9 @@ class Command(FluxCommand):
         )
         parser.add_argument(
             "--ceiling",
-            default="user_stated",
             choices=origins.CEILINGS,
-            help="maximum provenance: user_stated lets it pass on what you say as your own words (default)",
+            help="maximum provenance: user_stated lets it pass on what you say as your own words (default; with --url "
+            "the instructions need that of the token)",
         )
         parser.add_argument("--url", help="MCP address of a running server, instead of starting a local process")
         parser.add_argument(
@@ -65,20 +65,19 @@ class Command(FluxCommand):
     def run(self, options: dict[str, Any]) -> None:
         if options["config_file"] and not options["install"]:
             raise Invalid("--config-file can only be used with --install CLIENT.", field="config_file")
+        ceiling = self._ceiling(options)
         for what in ("space", "agent"):
             check_name(options[what], what=f"the {what}")
         way = snippets.connection_method(
             settings.HOME,
             space=options["space"],
             agent=options["agent"],
-            ceiling=options["ceiling"],
+            ceiling=ceiling,
             url=options["url"],
         )
         if options["entry"]:
             way = replace(way, name=check_name(options["entry"], what="the entry"))
-        written = (
-            snippets.write_snippets(settings.HOME.integrations, way, options["ceiling"]) if options["write"] else []
-        )
+        written = snippets.write_snippets(settings.HOME.integrations, way, ceiling) if options["write"] else []
         changed = []
         if options["install"]:
             client = CLIENTS[options["install"]]
@@ -86,7 +85,7 @@ class Command(FluxCommand):
             chosen = bool(options["entry"])
             changed.append(self._carry_out(options, lambda: installer.plan_install(client, way, file, replace=chosen)))
         if options["instructions"]:
-            text, ceiling = options["instructions"], options["ceiling"]
+            text = options["instructions"]
             changed.append(self._carry_out(options, lambda: installer.plan_instructions(text, ceiling)))
         if self.as_json:
             shown = {client.name: client.snippet(way) for client in CLIENTS.values()}
@@ -95,6 +94,17 @@ class Command(FluxCommand):
             self._say(changed, options)
         else:
             self._show(options["client"], way, written)
+
+    def _ceiling(self, options: dict[str, Any]) -> str:
+        """The maximum provenance that instructions are written for: of a server elsewhere only its token has one."""
+        given: str | None = options["ceiling"]
+        if given is None and options["url"] and (options["instructions"] or options["write"]):
+            raise Invalid(
+                "The instructions must fit the maximum provenance of the token used at --url. Add --ceiling with one "
+                f"of {', '.join(origins.CEILINGS)}; {typed_command('flux_token list')} shows the token's.",
+                field="ceiling",
+            )
+        return given or "user_stated"
 
     def _carry_out(self, options: dict[str, Any], make: Any) -> dict[str, Any]:
         try:
