@@ -23,6 +23,7 @@ from flux.calls import schema
 from flux.calls.base import PLACES, Call, CallAtPlace
 from fluxcore.errors import Invalid
 
+FOR_EVERY_AGENT = "self.read"
 C = TypeVar("C", bound=Call)
 Handler = Callable[..., Any]  # of a principal and the fields of the call by name
 _handlers: dict[type[Call], Handler] = {}
@@ -69,8 +70,9 @@ def asked_by(call: type[Call]) -> Asks:
 
 
 def needed(call: type[Call]) -> str:
-    """The capability a verb is registered with."""
-    return CallAtPlace(call, PLACES[0] if "place" in call.model_fields else None).needs[-1]
+    """The capability a verb is registered with. A call that names none is for every agent."""
+    needs = CallAtPlace(call, PLACES[0] if "place" in call.model_fields else None).needs
+    return needs[-1] if needs else FOR_EVERY_AGENT
 
 
 def checked(call: type[C], given: dict[str, Any]) -> C:
@@ -89,6 +91,8 @@ def _refusal(call: type[Call], error: ValidationError) -> Invalid:
     for step in where:
         if isinstance(step, int):  # the error is about this element of a list
             name, shape, details["index"] = "", shape["items"], step
+        elif isinstance(shape.get("additionalProperties"), dict):
+            name, shape = f"{name}.{str(step)[:64]}", shape["additionalProperties"]
         elif "properties" not in shape:
             break  # an alternative of a union; the field is known already
         elif step not in shape["properties"]:
@@ -105,7 +109,8 @@ def _refusal(call: type[Call], error: ValidationError) -> Invalid:
     if limit is not None:
         details["limit"] = limit
     words = context["error"] if kind == "value_error" else first["msg"] if kind in _OWN_WORDS else allowed(shape)
-    return Invalid(f"{name or field} must be {words}.", field=field, **details)
+    element = f"{field}[{details['index']}]" if "index" in details else field
+    return Invalid(f"{name or element} must be {words}.", field=field, **details)
 
 
 _OWN_WORDS = ("seconds",)  # errors of `flux/calls/types.py` that have their own sentence
@@ -126,7 +131,8 @@ def allowed(shape: dict[str, Any]) -> str:
     kind = schema.kind(shape)
     words = _WORDS.get(kind, "JSON")
     if kind == "object":
-        return f"an object with {', '.join(shape.get('properties', ())) or 'fields'}"
+        fields = ", ".join(shape.get("properties", ()))
+        return f"{words} with {fields}" if fields else words
     if kind in ("string", "array"):
         low, high = (shape.get(f"{bound}{'Length' if kind == 'string' else 'Items'}") for bound in ("min", "max"))
         unit = " characters" if kind == "string" else ""

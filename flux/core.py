@@ -77,10 +77,10 @@ class call:
 
     def request(self, arguments: CallArguments[Any]) -> Request[Any]:
         path = {name: _segment(value) for name, value in arguments.path.items()}
-        query = {name: _plain(value) for name, value in arguments.query.items() if value is not None}
+        query = [(name, text) for name, value in arguments.query.items() for text in _texts(value)]
         url = PREFIX + self.route.format(**path)
         if query:
-            url += "?" + "&".join(f"{quote(name)}={quote(value, safe='')}" for name, value in query.items())
+            url += "?" + "&".join(f"{quote(name)}={quote(value, safe='')}" for name, value in query)
         headers, body = {"Accept": "*/*" if self.text else "application/json"}, None
         if self.method != "GET":
             given = {name: value for name, value in (arguments.body or {}).items() if value is not None}
@@ -172,6 +172,13 @@ def _can_retry(request: Request[Any], error: FluxError) -> bool:
     if isinstance(error, Unreachable):
         return request.repeatable or not error.sent
     return error.status in RETRIED and not isinstance(error, NotUnderstood)
+
+
+def _texts(value: Any) -> list[str]:
+    """How a query says it: a list by repeating the parameter, None not at all."""
+    if value is None:
+        return []
+    return [_plain(one) for one in value] if isinstance(value, list) else [_plain(value)]
 
 
 def _plain(value: Any) -> str:

@@ -85,6 +85,17 @@ class _AsyncKeys:
         found: KeyPage = await self._call("list", pattern, **named)
         return found
 
+    async def keys(self, pattern: str | None = None) -> AsyncIterator[str]:
+        """All of them, however many pages they take."""
+        cursor: str | None = None
+        while True:
+            page = await self.list(pattern, cursor=cursor)
+            for one in page["keys"]:
+                yield one["key"]
+            cursor = page["next_cursor"]
+            if cursor is None:
+                return
+
     async def touch(self, key: str, ttl_secs: float | None) -> Changed:
         return await self._step("touch", key, ttl_secs=ttl_secs)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -40,6 +40,9 @@ class Readable(Protocol):
 class BlobBackend(Protocol):
     """What stores the files of blobs."""
 
+    # Whether `take` writes to a temporary name beside the final one and renames it. A kill leaves NAME.STAGED.part.
+    moves: bool
+
     def info(self, name: str) -> StoredFile | None: ...
 
     def take(self, staged: Path, name: str) -> None:
@@ -55,6 +58,8 @@ class BlobBackend(Protocol):
 
 class FolderBackend:
     """Backend in a local folder: files 0600, folders 0700, everything synced to the disk before it is visible."""
+
+    moves = False
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -117,7 +122,7 @@ class FsspecBackend:
             ) from None
         except ValueError as error:
             raise BadConfiguration(f"{self.url} is not a supported storage address: {error}.") from None
-        self._whole_or_absent = protocol in _WHOLE_OR_ABSENT
+        self.moves = protocol not in _WHOLE_OR_ABSENT
         self._uploading = _UPLOADING.get(protocol, {})
 
     def __str__(self) -> str:
@@ -126,10 +131,15 @@ class FsspecBackend:
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}"
 
+    def _fresh(self) -> Any:
+        """A listing that is remembered would hide what another process has stored or removed."""
+        self._fs.invalidate_cache()
+        return self._fs
+
     def info(self, name: str) -> StoredFile | None:
         with storage_errors(self):
             try:
-                found = self._fs.info(self._path(name))
+                found = self._fresh().info(self._path(name))
             except FileNotFoundError:
                 return None
             return StoredFile(name, int(found["size"] or 0), _written_at(self._fs, found))
@@ -137,15 +147,24 @@ class FsspecBackend:
     def take(self, staged: Path, name: str) -> None:
         with storage_errors(self):
             path = self._path(name)
-            if self._whole_or_absent:
-                self._fs.put_file(str(staged), path, **self._uploading)
+            if self.moves:
+                self._move_in(staged, path)
             else:
-                self._fs.makedirs(self._fs._parent(path), exist_ok=True)
-                self._fs.put_file(str(staged), f"{path}.{staged.name}")
-                self._fs.mv(f"{path}.{staged.name}", path)
+                self._fs.put_file(str(staged), path, **self._uploading)
         stored = self.info(name)
         if stored is None or stored.size != staged.stat().st_size:
             raise StorageUnavailable(f"{self} did not store the whole file. Nothing was stored; try again.")
+
+    def _move_in(self, staged: Path, path: str) -> None:
+        temporary = f"{path}.{staged.name}"
+        self._fs.makedirs(self._fs._parent(path), exist_ok=True)
+        try:
+            self._fs.put_file(str(staged), temporary)
+            self._fs.mv(temporary, path)
+        except BaseException:
+            with suppress(Exception):  # the storage failed, which is told; what is left is swept
+                self._fs.rm_file(temporary)
+            raise
 
     def open(self, name: str, start: int) -> Readable | None:
         with storage_errors(self):
@@ -166,7 +185,7 @@ class FsspecBackend:
     def list(self, folder: str) -> Iterator[StoredFile]:
         with storage_errors(self):
             try:
-                found = self._fs.find(self._path(folder), detail=True)
+                found = self._fresh().find(self._path(folder), detail=True)
             except FileNotFoundError:
                 return
         skip = len(self._root) + 1
@@ -188,7 +207,7 @@ class _RemoteFile:
         self._file.close()
 
 
-# No cache of listings, because it would hide what another process has stored or removed. No retries inside one call.
+# No retries inside one call.
 _OPTIONS: dict[str, dict[str, Any]] = {
     "s3": {
         "use_listings_cache": False,
@@ -204,9 +223,14 @@ def backend_at(url: str, folder: Path) -> BlobBackend:
     """The backend of that address; the folder where the address is empty."""
     if not url:
         return FolderBackend(folder)
-    if url.startswith("file://"):
-        return FolderBackend(Path(url.removeprefix("file://")))
-    return FsspecBackend(url)
+    local = local_folder(url)
+    return FsspecBackend(url) if local is None else FolderBackend(local)
+
+
+def local_folder(url: str) -> Path | None:
+    """The folder that a file:// or local:// address names; None for any other address."""
+    protocol, separator, path = url.partition("://")
+    return Path(path) if separator and protocol in ("file", "local") else None
 
 
 def _stored_file(name: str, stat: os.stat_result) -> StoredFile:
@@ -226,13 +250,20 @@ def _written_at(fs: Any, info: dict[str, Any]) -> datetime:
 
 @contextmanager
 def storage_errors(backend: BlobBackend) -> Iterator[None]:
-    """Raise whatever a disk or the library of an object store raises as one of our errors."""
+    """What a disk raises, or the library of an object store, as one of our errors. A mistake in code stays one."""
     try:
         yield
     except FluxError:
         raise
     except Exception as error:
-        raise storage_error(error, backend) from error
+        if isinstance(error, OSError) or _of_library(error):
+            raise storage_error(error, backend) from error
+        raise
+
+
+def _of_library(error: Exception) -> bool:
+    """Libraries of object stores raise errors of their own classes (botocore, aiohttp, gcsfs, azure, paramiko)."""
+    return type(error).__module__ != "builtins"
 
 
 def storage_error(error: Exception, backend: BlobBackend) -> FluxError:

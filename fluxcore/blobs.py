@@ -34,6 +34,7 @@ from fluxcore.blob_backends import (
     Readable,
     StoredFile,
     backend_at,
+    local_folder,
     storage_error,
     storage_errors,
 )
@@ -190,11 +191,17 @@ class BlobStore:
             raise storage_error(error, self.backend) from error
 
     def remove_leftovers(self) -> int:
-        """Remove half-written files of killed writers on this machine, and marks of killed collections."""
+        """Remove half-written files of killed writers, here and in the backend, and marks of killed collections."""
         for mark in self.backend.list(_MARKS):
             if clock.now() - mark.at > _MARK_OBEYED:
                 self.backend.remove(mark.name)
-        return files.remove_leftovers(self._staging, older_than_seconds=GRACE.total_seconds())
+        removed = files.remove_leftovers(self._staging, older_than_seconds=GRACE.total_seconds())
+        for folder in _FOLDERS if self.backend.moves else ():
+            for left in self.backend.list(folder):
+                if left.name.endswith(files.LEFTOVER) and self._is_old(left):
+                    self.backend.remove(left.name)
+                    removed += 1
+        return removed
 
 
 def name_of(digest: str) -> str:
@@ -246,9 +253,8 @@ def _part(file: Readable, left: int | None) -> Iterator[bytes]:
 def store_at(url: str, folder: Path) -> BlobStore:
     """Blob store at that address; in the folder if the address is empty. New blobs are staged in `folder/incoming`."""
     backend = backend_at(url, folder)
-    # A file cannot be renamed to another disk, so a `file://` folder has a staging folder of its own.
-    staging = Path(url.removeprefix("file://")) if url.startswith("file://") else folder
-    return BlobStore(backend, staging / INCOMING)
+    # A file cannot be renamed to another disk, so another folder has a staging folder of its own.
+    return BlobStore(backend, (local_folder(url) or folder) / INCOMING)
 
 
 def of_instance() -> BlobStore:

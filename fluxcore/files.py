@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,21 +21,25 @@ FOLDER_MODE = 0o700
 LEFTOVER = ".part"
 
 
-def replace_file(path: Path, content: bytes | str, *, mode: int = FILE_MODE) -> None:
-    """Replace the content of a file. Text is written as UTF-8 with its line ends unchanged."""
-    with replacing_file(path, mode=mode) as file:
+def replace_file(path: Path, content: bytes | str, *, mode: int = FILE_MODE, durable: bool = True) -> None:
+    """Replace the content of a file. Text is written as UTF-8 with its line ends unchanged.
+
+    Without `durable` the disk is not waited for: other processes see all or nothing, a power failure may lose it.
+    """
+    with replacing_file(path, mode=mode, durable=durable) as file:
         file.write(content.encode() if isinstance(content, str) else content)
 
 
 @contextmanager
-def replacing_file(path: Path, *, mode: int = FILE_MODE) -> Iterator[IO[bytes]]:
+def replacing_file(path: Path, *, mode: int = FILE_MODE, durable: bool = True) -> Iterator[IO[bytes]]:
     """Temporary file that is renamed to `path` when the block ends, and deleted after an exception."""
     temporary = temporary_path(path)
     try:
-        with new_file(temporary, mode=mode) as file:
+        with new_file(temporary, mode=mode, durable=durable) as file:
             yield file
         temporary.replace(path)
-        sync_folder(path.parent)
+        if durable:
+            sync_folder(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -55,14 +60,32 @@ def create_file(path: Path, content: bytes | str) -> bool:
 
 
 @contextmanager
-def new_file(path: Path, *, mode: int = FILE_MODE) -> Iterator[IO[bytes]]:
+def new_folder(path: Path) -> Iterator[Path]:
+    """Temporary folder, to be filled with `new_file`, that is renamed to `path` when the block ends, and synced.
+
+    Raises OSError if a folder of that name exists and is not empty.
+    """
+    temporary = temporary_path(path)
+    make_folder(temporary)
+    try:
+        yield temporary
+        sync_folder(temporary)
+        temporary.rename(path)
+        sync_folder(path.parent)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextmanager
+def new_file(path: Path, *, mode: int = FILE_MODE, durable: bool = True) -> Iterator[IO[bytes]]:
     """Create a file that must not exist yet and sync it to the disk when the block ends. For temporary names."""
     with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, FILE_MODE), "w+b") as file:
         yield file
         file.flush()
         if mode != FILE_MODE:
             path.chmod(mode)
-        os.fsync(file.fileno())
+        if durable:
+            os.fsync(file.fileno())
 
 
 def private(name: str, flags: int) -> int:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import logging
 import os
-import time
 import uuid
 from pathlib import Path
 from queue import Empty
 from typing import Any
 
 from kombu.transport import TRANSPORT_ALIASES, virtual
+
+from fluxcore import clock, files
 
 log = logging.getLogger(__name__)
 
@@ -50,21 +51,14 @@ class Channel(virtual.Channel):
         try:
             return super()._poll(cycle, callback, timeout=timeout)
         except Empty:
-            if seen is not None and abs(time.time_ns() - seen[0]) > SETTLED_NANOSECONDS:
+            if seen is not None and abs(clock.nanoseconds() - seen[0]) > SETTLED_NANOSECONDS:
                 self._empty = seen
             raise
 
     def _put(self, queue: str, message: dict[str, Any], **kwargs: Any) -> None:
-        name = f"{time.time_ns():020d}-{uuid.uuid4().hex}.{queue}"
-        hidden = self.folder / f".{name}"
-        descriptor = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump(message, file)
-            hidden.rename(self.folder / name)
-        except OSError:  # for example a full disk
-            hidden.unlink(missing_ok=True)
-            raise
+        name = f"{clock.nanoseconds():020d}-{uuid.uuid4().hex}.{queue}"
+        # The sweep finds the job rows of messages that a power failure loses, so the disk is not waited for.
+        files.replace_file(self.folder / name, json.dumps(message), durable=False)
 
     def _get(self, queue: str, timeout: float | None = None) -> dict[str, Any]:
         for path in self._waiting(queue):
@@ -95,7 +89,7 @@ class Channel(virtual.Channel):
         """Store the binding of a queue of `celery inspect` in the folder. Other queues are addressed by name."""
         if exchange.endswith(CONTROL):
             bound = self.folder / f".bound-{exchange}-{queue}"
-            bound.write_text(json.dumps([routing_key, pattern, queue]), encoding="utf-8")
+            files.replace_file(bound, json.dumps([routing_key, pattern, queue]), durable=False)
 
     def get_table(self, exchange: str) -> list[Any]:
         if not exchange.endswith(CONTROL):
@@ -142,7 +136,7 @@ def drop_old(folder: Path) -> None:
     Bindings of workers stay, however old: through them `celery inspect` finds a worker that has run for long. A worker
     has the same name at each start, so their number does not grow.
     """
-    oldest_kept = time.time() - OLD_SECONDS
+    oldest_kept = clock.seconds() - OLD_SECONDS
     for path in folder.iterdir():
         if path.name.startswith(f".bound-{CONTROL}-"):
             continue

@@ -9,8 +9,9 @@ import asyncio
 import errno
 import io
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 from django.conf import settings
@@ -21,7 +22,8 @@ from fluxsite.wsgi import application as rest_application  # sets Django up, as 
 
 # isort: split
 from accounts import tokens
-from fluxcore import body_file, incoming_bodies
+from accounts.principals import Principal
+from fluxcore import body_file, config, incoming_bodies
 from fluxcore.body_file import SpooledBody
 from fluxcore.errors import (
     BadRequest,
@@ -32,18 +34,18 @@ from fluxcore.errors import (
     NotFound,
     RateLimited,
     StorageUnavailable,
-    TooLarge,
     Unauthenticated,
 )
 from fluxcore.writes import limit_messages
 from fluxsite.run import threads
+from memory.api.errors import as_flux_error
 from memory.api.file_answers import FileAnswer, folder
 from memory.api.middleware import REFUSAL
 from memory.embedding import active_encoder
 
 # Bodies up to this size are read before authentication; for a larger one the token is checked first.
 UNKNOWN_BYTES = 64 * 1024
-# Maximum bytes of a stream: Granian buffers what a caller does not read. Clients resume with Last-Event-ID.
+# Maximum bytes of a stream of events: Granian buffers what a caller does not read. Clients resume with Last-Event-ID.
 STREAM_BYTES = 1024 * 1024
 TEMPORARY_SECONDS = 30.0  # time after which a file made for one answer is deleted
 QUIET_SECONDS = 2.0  # reading the rest of a refused body ends after so long without data
@@ -81,8 +83,8 @@ def bridge(application: Any) -> Application:
         size = _size(headers)
         if size == 0:
             body = b""
-        elif (most := streams.most_bytes(scope)) is not None:
-            await streams.call(application, scope, protocol, size, most)
+        elif (admit := streams.admission(scope)) is not None:
+            await streams.call(application, scope, protocol, size, admit)
             return
         elif size is not None and size <= settings.MAX_BODY_BYTES:
             try:
@@ -99,7 +101,7 @@ def bridge(application: Any) -> Application:
 
 
 class Streams:
-    """Runs calls that take their body as a file: checks the token, reads the body, then runs the view in a thread."""
+    """Runs calls that take a body as a file: checks token and rights, reads the body, then runs the view."""
 
     def __init__(self, pool: ThreadPoolExecutor, waiting: incoming_bodies.IncompleteBodies) -> None:
         self._pool, self._waiting = pool, waiting
@@ -109,20 +111,23 @@ class Streams:
 
         self._routes = StreamedRoutes(patterns)
 
-    def most_bytes(self, scope: Any) -> int | None:
-        return self._routes.most_bytes(scope.method, scope.path) if self._routes else None
+    def admission(self, scope: Any) -> Any:
+        return self._routes.admission(scope.method, scope.path) if self._routes else None
 
-    async def call(self, application: Any, scope: Any, protocol: Any, size: int | None, most: int) -> None:
+    async def call(self, application: Any, scope: Any, protocol: Any, size: int | None, admit: Any) -> None:
         loop, chunks = asyncio.get_running_loop(), _chunks(protocol)
-        body, refusal, unread = None, None, True
+        refusal: FluxError | None = None
+        body, unread = None, True
         try:
-            body = await self._body(loop, scope.headers, chunks, size, most)
+            token, most = await loop.run_in_executor(self._pool, _admitted, scope.headers, admit)
+            body = await self._body(loop, scope.headers, chunks, size, token, most)
             unread = False
         except Unauthenticated:
             pass  # Django sends the refusal, as for any other request
-        except FluxError as error:
-            refusal = error
-            unread = isinstance(error, LengthRequired | TooLarge | RateLimited)
+        except (BodyTooSlow, BadRequest, DiskFull, StorageUnavailable) as error:
+            refusal, unread = error, False  # while the body was read
+        except Exception as error:
+            refusal = as_flux_error(error)
         try:
             await loop.run_in_executor(self._pool, _answer, application, scope, protocol, b"", refusal, loop, body)
         finally:
@@ -131,13 +136,15 @@ class Streams:
         if unread:
             await _linger(chunks)
 
-    async def _body(self, loop: Any, headers: Any, chunks: Any, size: int | None, most: int) -> SpooledBody:
-        token = await loop.run_in_executor(self._pool, _token, headers)
+    async def _body(
+        self, loop: Any, headers: Any, chunks: Any, size: int | None, token: int | None, most: int
+    ) -> SpooledBody:
         if size is None:
             # For a chunked body granian does not tell its end from a broken connection.
             raise LengthRequired if "transfer-encoding" in headers else BadRequest("Content-Length is not a number.")
         if size > most:
-            raise limit_messages.too_large("A body", limit=most, raised_by="MAX_FILE_BYTES")
+            key = "MAX_FILE_BYTES" if most == config.current().MAX_FILE_BYTES else None
+            raise limit_messages.too_large("A body", limit=most, raised_by=key)
         try:
             with self._waiting.place(token):
                 body = await body_file.spool_incoming(chunks, folder(), most, self._disk)
@@ -191,10 +198,27 @@ async def _body(
 
 def _token(headers: Any) -> int | None:
     """Primary key of the request's token. Raises Unauthenticated."""
+    with _connection():
+        return _principal(headers).token
+
+
+def _admitted(headers: Any, admit: Callable[[Principal], int]) -> tuple[int | None, int]:
+    """Primary key of the token and maximum bytes of the body, or the refusal of its principal."""
+    with _connection():
+        who = _principal(headers)
+        return who.token, admit(who)
+
+
+def _principal(headers: Any) -> Principal:
     scheme, _, token = ",".join(headers.get_all("authorization")).partition(" ")
+    return tokens.authenticate(token.strip(" ") if scheme.lower() == "bearer" else "")
+
+
+@contextmanager
+def _connection() -> Iterator[None]:
     close_old_connections()
     try:
-        return tokens.authenticate(token.strip(" ") if scheme.lower() == "bearer" else "").token
+        yield
     finally:
         close_old_connections()
 
@@ -225,7 +249,8 @@ def _answer(
         elif isinstance(response, FileAnswer):
             _send_file(response, head, scope, protocol, loop)
         else:
-            _stream(response, protocol.response_stream(*head), loop)
+            events = response.headers.get("Content-Type", "").startswith("text/event-stream")
+            _stream(response, protocol.response_stream(*head), loop, STREAM_BYTES if events else None)
     finally:
         response.close()
 
@@ -240,10 +265,13 @@ def _send_file(
         protocol.response_file_range(*head, str(response.path), response.start, response.stop)
     if response.temporary:
         # Granian opens the file only after this call has returned.
+        response.temporary = False
         loop.call_soon_threadsafe(loop.call_later, TEMPORARY_SECONDS, response.path.unlink, True)
 
 
-def _stream(response: Any, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
+def _stream(response: Any, transport: Any, loop: asyncio.AbstractEventLoop, most: int | None) -> None:
+    """Send the chunks as they are made. A large answer is better a file: what a caller does not read is in memory."""
+
     async def send(chunk: bytes) -> None:
         await transport.send_bytes(chunk)
 
@@ -254,7 +282,7 @@ def _stream(response: Any, transport: Any, loop: asyncio.AbstractEventLoop) -> N
         except RuntimeError:
             return  # the caller has disconnected
         size += len(chunk)
-        if size > STREAM_BYTES:
+        if most is not None and size > most:
             return
 
 

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from accounts.calls import asked_by, handler
 from accounts.principals import Principal
-from flux.calls import schema
-from flux.calls.base import Call, CallAtPlace, Write, answer_of, calls_at_places
+from flux.calls import registry, schema
+from flux.calls.base import CallAtPlace, Write, answer_of, calls_at_places
 from flux.calls.rules import MAX_VERSION
 from fluxcore.errors import Invalid
 from mcp_bridge.registry import Tool
 from mcp_bridge.schemas import Schema, text
 
-_OPTIONS = ("reason", "idempotency_key")
+_OPTIONS = schema.LABELS_OF_WRITES
 _MAIN = "main"  # the board used if none is named
 # Schema keywords that `mcp_bridge/arguments.py` checks. Others only cost tokens, and the verb checks the rest.
 _WORDS = ("type", "description", "enum", "maxLength", "minimum", "maximum", "maxItems", "format")
 
 
-def tools(calls: Iterable[type[Call]], group: str) -> tuple[Tool, ...]:
+def tools(group: str) -> tuple[Tool, ...]:
     """The tools of a group, in the order the calls are declared in."""
-    return tuple(_tool(offer) for offer in calls_at_places(calls) if offer.group == group and offer.tool is not None)
+    return tuple(
+        _tool(offer)
+        for offer in calls_at_places(registry.calls(group))
+        if offer.group == group and offer.tool is not None
+    )
 
 
 def _tool(offer: CallAtPlace) -> Tool:
@@ -80,6 +83,8 @@ def _short(shape: Schema, *, closed: bool = False) -> Schema:
         found["minimum"] = shape["exclusiveMinimum"]
     if "items" in shape:
         found["items"] = _short(shape["items"], closed=closed)
+    if isinstance(shape.get("additionalProperties"), dict):
+        found["additionalProperties"] = _short(shape["additionalProperties"], closed=closed)
     if "properties" in shape:
         found["properties"] = {
             name: _short(property_shape, closed=closed) for name, property_shape in shape["properties"].items()

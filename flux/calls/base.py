@@ -29,6 +29,9 @@ from flux.calls.types import IdempotencyKey, Reason
 AnswerType = TypeVar("AnswerType")
 
 
+WITH_SLASHES = ("key", "path")  # fields that, in an address, may hold slashes
+
+
 class Answers(Generic[AnswerType]):
     """Type of a call's answer: `class GetKey(Read, Answers[KeyValue])`.
 
@@ -50,6 +53,8 @@ class Call(Declared):
     verb: ClassVar[str] = ""  # name in the audit chain; empty where the handler chooses among verbs
     needs: ClassVar[tuple[str, ...]] = ()  # capabilities, all of them
     rest: ClassVar[str] = ""  # "METHOD /path/{field}"; empty: not over REST
+    # Fields that GET and DELETE cannot carry (objects, any JSON). MCP tools and the other methods of REST take them.
+    not_over_rest: ClassVar[tuple[str, ...]] = ()
     tagged: ClassVar[bool] = False  # the version in the answer is its ETag
     tool: ClassVar[str | None] = ""  # MCP tool; empty: named like the SDK method; None: no tool
     group: ClassVar[str] = ""  # group of tools and shell commands; a call with a place is in its group
@@ -60,11 +65,14 @@ class Call(Declared):
     # Command lines: "incr {key} {by} op=incr" is `flux kv incr KEY BY`; other fields are options. A line that begins
     # with "board: " is only in that group.
     shell: ClassVar[tuple[str, ...]] = ()
+    # Command lines, by their first word, that a person must confirm with --confirm: the field whose value is repeated,
+    # and what happens then.
+    confirms: ClassVar[dict[str, tuple[str, str]]] = {}
     # Optional fields that the SDK method also takes by position.
     by_position: ClassVar[tuple[str, ...]] = ()
     # Fields each value of `op` takes; other values refuse them.
     fields_of_op: ClassVar[dict[str, tuple[str, ...]]] = {}
-    # A valid body, for documents and for tests of capabilities.
+    # Valid fields, those of the path too, for documents and for tests of capabilities.
     example: ClassVar[dict[str, Any]] = {}
 
 

@@ -83,7 +83,9 @@ class DeleteKey(KeyWrite, Answers[Deleted]):
     sdk, rest, tagged = "{word}_delete", "DELETE /{place}/kv/{key}", False
     title, repeats = "Delete a key of {whose}", True
     shell = ("delete {key}", "purge {key} history=forget")
+    confirms = {"purge": ("key", "This permanently removes the key's value and all its versions.")}
     by_position = ("expected_version",)
+    not_over_rest = ("expected_value", "fence")
 
     history: Literal["keep", "forget"] | None = Field(
         None, description="forget: also purge the earlier versions, which cannot be undone. Default keep."

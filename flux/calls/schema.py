@@ -11,10 +11,12 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from flux.calls.base import Call
+from flux.calls.base import Call, CallAtPlace
 
 Schema = dict[str, Any]
-_PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array"}
+LABELS_OF_WRITES = ("reason", "idempotency_key")  # of every write; they travel beside its fields
+_PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array", dict: "object"}
+IN_QUERY = ("string", "integer", "number", "boolean")  # what a text in an address can say
 
 
 @cache
@@ -44,15 +46,53 @@ def kinds(call: type[Call]) -> dict[str, str]:
     return {name: _kind(field.annotation) for name, field in call.model_fields.items()}
 
 
+@cache
+def item_kinds(call: type[Call]) -> dict[str, str]:
+    """The JSON type of the elements, for each field that is a list."""
+    hints = {name: _bare(field.annotation) for name, field in call.model_fields.items()}
+    return {name: _kind(typing.get_args(hint)[0]) for name, hint in hints.items() if typing.get_origin(hint) is list}
+
+
 def _kind(hint: Any) -> str:
+    hint = _bare(hint)
+    origin = typing.get_origin(hint)
+    if origin is typing.Literal:
+        return _kind_of_words(typing.get_args(hint))
+    return "" if hint is Any else _PLAIN.get(origin or hint, "object")
+
+
+def _bare(hint: Any) -> Any:
+    """A type without its marks and without null."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:
-        return _kind(arguments[0])
+        return _bare(arguments[0])
     if origin in (types.UnionType, typing.Union):
-        return _kind(next(member for member in arguments if member is not type(None)))
-    if origin is typing.Literal:
-        return "string"
-    return "" if hint is Any else _PLAIN.get(origin or hint, "object")
+        return _bare(next(member for member in arguments if member is not type(None)))
+    return hint
+
+
+def _kind_of_words(words: Iterable[Any]) -> str:
+    """The one JSON type of a choice: texts, whole numbers, or true and false."""
+    found = {_PLAIN.get(type(word), "") for word in words}
+    if len(found) != 1 or "" in found:
+        raise TypeError(f"a choice has texts or whole numbers, not both: {', '.join(map(repr, words))}")
+    return found.pop()
+
+
+def rest_fields(offer: CallAtPlace) -> tuple[str, ...]:
+    """The fields that a request carries beside its address: all in a body, else those that a query can say.
+
+    Whatever a query cannot say is named in `not_over_rest`, so that nothing is dropped without a word.
+    """
+    call = offer.call
+    given = tuple(name for name in call.model_fields if name not in (*offer.in_path, *LABELS_OF_WRITES, "place"))
+    if offer.method not in ("GET", "DELETE"):
+        return given
+    known, items = kinds(call), item_kinds(call)
+    said = tuple(name for name in given if items.get(name, known[name]) in IN_QUERY)
+    if lost := [name for name in given if name not in said and name not in call.not_over_rest]:
+        raise TypeError(f"{call.__name__}: a query cannot carry {', '.join(lost)}; name it in not_over_rest")
+    return said
 
 
 def is_choice(hint: Any) -> bool:
@@ -102,8 +142,10 @@ def described(hint: Any) -> Schema:
         return _or_null(shape) if type(None) in arguments else shape
     if origin is list:
         return {"type": "array", "items": described(arguments[0])}
+    if origin is dict:
+        return {"type": "object", "additionalProperties": described(arguments[1])}
     if origin is typing.Literal:
-        return {"type": "string", "enum": list(arguments)}
+        return {"type": _kind_of_words(arguments), "enum": list(arguments)}
     if typing.is_typeddict(hint):
         return answer_schema(hint)
     if isinstance(hint, type) and issubclass(hint, BaseModel):

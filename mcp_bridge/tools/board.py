@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from accounts.principals import Principal
-from flux.calls import boards, keys
 from mcp_bridge import calls
 from mcp_bridge.registry import SWITCHED_GROUPS, Group, Tool
 from mcp_bridge.schemas import gives, many, text, whole
@@ -36,4 +35,4 @@ _WATCH = Tool(
     gives=gives(("changes", "position"), changes=many({"type": "object"}), count=whole(), position=text()),
 )
 
-GROUP = Group("board", SWITCHED_GROUPS["board"], (*calls.tools((*keys.CALLS, *boards.CALLS), "board"), _WATCH))
+GROUP = Group("board", SWITCHED_GROUPS["board"], (*calls.tools("board"), _WATCH))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from flux.calls import keys
 from mcp_bridge import calls
 from mcp_bridge.registry import SWITCHED_GROUPS, Group
 
-GROUP = Group("memory", SWITCHED_GROUPS["memory"], calls.tools(keys.CALLS, "memory"))
+GROUP = Group("memory", SWITCHED_GROUPS["memory"], calls.tools("memory"))

@@ -1,7 +1,8 @@
 """Declared calls over REST: their routes and views, and how arguments are read from a request.
 
-GET and DELETE take those fields that fit in a query string, the other methods take all fields in a JSON body. The
-expected version of a write may also be sent as If-Match or If-None-Match; the version of an answer is its ETag.
+GET and DELETE take those fields that fit in a query string, a list as a repeated parameter; the other methods take all
+fields in a JSON body. The expected version of a write may also be sent as If-Match or If-None-Match; the version of an
+answer is its ETag.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from rest_framework.request import Request
 
 from accounts.calls import handler
 from flux.calls import schema
-from flux.calls.base import Call, CallAtPlace, Write, calls_at_places
+from flux.calls.base import WITH_SLASHES, Call, CallAtPlace, Write, calls_at_places
 from fluxcore.errors import Invalid
 from fluxcore.writes import preconditions
 from memory.api import parsers
@@ -22,9 +23,9 @@ from memory.api.calls_schema import CallSchema
 from memory.api.views import RestView as View
 from memory.api.views import json_answer, principal, write_options
 
-_OPTIONS = ("reason", "idempotency_key")
-_IN_QUERY = ("string", "integer", "number", "boolean")  # types that can be read from a query string
-_EXPECTED = ("expected_version", "expected_sha", "expected_value")
+_OPTIONS = schema.LABELS_OF_WRITES
+_IN_HEADERS = ("expected_version", "expected_sha")
+_EXPECTED = (*_IN_HEADERS, "expected_value")
 
 
 class Endpoint:
@@ -32,15 +33,15 @@ class Endpoint:
 
     def __init__(self, offer: CallAtPlace) -> None:
         self.offer, self.call = offer, offer.call
-        kinds = schema.kinds(offer.call)
-        given = tuple(name for name in offer.call.model_fields if name not in (*offer.in_path, *_OPTIONS, "place"))
+        kinds, items = schema.kinds(offer.call), schema.item_kinds(offer.call)
         self.writes = issubclass(offer.call, Write)
-        self.expects = "expected_version" in given
+        self.fields = schema.rest_fields(offer)
+        self.expects = any(name in self.fields for name in _IN_HEADERS)
         self.has_body = offer.method not in ("GET", "DELETE")
         # Fields in which null is a value. In any other field null means that it is not given.
-        self.nullable = frozenset(name for name in given if not kinds[name])
-        self.fields = given if self.has_body else tuple(name for name in given if kinds[name] in _IN_QUERY)
+        self.nullable = frozenset(name for name in self.fields if not kinds[name])
         self.kinds = {name: kinds[name] for name in self.fields}
+        self.lists = {name: items[name] for name in self.fields if name in items and not self.has_body}
         self.run = handler(offer.call)
 
     def respond(self, request: Request, **named: str) -> HttpResponse:
@@ -54,36 +55,49 @@ class Endpoint:
             }
         else:
             if self.writes:
-                value = parsers.optional_body(request, _OPTIONS, self.fields)
-            given = self._from_query(parsers.query(request, self.fields))
+                value = parsers.optional_body(request, _OPTIONS, self.fields, repeated=self.lists)
+            given = self._from_query(request)
         if self.expects:
-            _expect_by_header(request, given)
+            _expect_by_header(request, given, self.fields)
         who = principal(request, value)
         options = write_options(request, value) if self.writes else {}
         answer = self.run(who, **self.offer.fields_of_call({**named, **given}), **options)
         return self._tagged(request, answer) if self.call.tagged else json_answer(answer)
 
-    def _from_query(self, given: dict[str, str]) -> dict[str, Any]:
-        arguments: dict[str, Any] = {}
-        for name, text in given.items():
-            if self.kinds[name] == "integer":
-                arguments[name] = parsers.whole_number(text, name=name)
-            elif self.kinds[name] == "boolean":
-                if text not in ("true", "false"):
-                    raise Invalid(f"{name} must be true or false.", field=name)
-                arguments[name] = text == "true"
-            else:
-                arguments[name] = text
-        return arguments
+    def _from_query(self, request: Request) -> dict[str, Any]:
+        texts = parsers.query(request, self.fields, repeated=self.lists)
+        found = {name: _value(text, self.kinds[name], name) for name, text in texts.items() if name not in self.lists}
+        for name, kind in self.lists.items():
+            if name in texts:
+                found[name] = [_value(text, kind, name) for text in parsers.all_of(request, name)]
+        return found
 
     def _tagged(self, request: Request, answer: dict[str, Any]) -> HttpResponse:
         not_modified = self.call.reads and "HTTP_IF_NONE_MATCH" in request.META and _unchanged(request, answer)
         response = HttpResponse(status=304) if not_modified else json_answer(answer)
-        response["ETag"] = f'"v{answer["version"]}"'
+        response["ETag"] = f'"{_tag(answer)}"'
         return response
 
 
-def _expect_by_header(request: Request, given: dict[str, Any]) -> None:
+def _tag(answer: dict[str, Any]) -> str:
+    """Version of an answer; its digest if it has no version."""
+    return f"v{answer['version']}" if "version" in answer else answer["sha"]
+
+
+def _value(text: str, kind: str, name: str) -> Any:
+    """Value of a parameter of this type."""
+    if kind == "integer":
+        return parsers.whole_number(text, name=name)
+    if kind == "number":
+        return parsers.number(text, name=name)
+    if kind == "boolean":
+        if text not in ("true", "false"):
+            raise Invalid(f"{name} must be true or false.", field=name)
+        return text == "true"
+    return text
+
+
+def _expect_by_header(request: Request, given: dict[str, Any], fields: tuple[str, ...]) -> None:
     """Take the expected version from If-Match or If-None-Match; refuse it if the fields have one too."""
     meta = request.META
     if "HTTP_IF_MATCH" not in meta and "HTTP_IF_NONE_MATCH" not in meta:
@@ -91,8 +105,13 @@ def _expect_by_header(request: Request, given: dict[str, Any]) -> None:
     expected = preconditions.from_headers(meta.get("HTTP_IF_MATCH"), meta.get("HTTP_IF_NONE_MATCH"))
     if any(name in given for name in _EXPECTED):
         raise Invalid("Send the expected version in a header or in the body, not in both.", field="If-Match")
-    for name in ("expected_version", "expected_sha"):
+    if expected.expected_version == 0 and "expected_version" not in fields:
+        expected = preconditions.Precondition(expected_sha="")  # nothing is there
+    for name in _IN_HEADERS:
         if getattr(expected, name) is not None:
+            if name not in fields:
+                other = "a SHA-256" if name == "expected_version" else 'a version such as "v3"'
+                raise Invalid(f"If-Match takes {other} here.", field="If-Match")
             given[name] = getattr(expected, name)
 
 
@@ -100,7 +119,7 @@ def _unchanged(request: Request, answer: dict[str, Any]) -> bool:
     """Whether If-None-Match names this version or the SHA-256 of this value."""
     given = request.META.get("HTTP_IF_NONE_MATCH", "")
     tags = {tag.strip().removeprefix("W/").strip('"') for tag in given.split(",")}
-    return bool(tags & {f"v{answer['version']}", answer["sha"]}) or given.strip() == "*"
+    return bool(tags & {_tag(answer), answer.get("sha")}) or given.strip() == "*"
 
 
 def routes(calls: Iterable[type[Call]]) -> list[tuple[str, Any]]:
@@ -114,7 +133,9 @@ def routes(calls: Iterable[type[Call]]) -> list[tuple[str, Any]]:
 
 def route(path: str) -> str:
     """Django's route of a path, for example `agents/<str:agent>/kv/<path:key>`: a key may contain slashes."""
-    return path.replace("{key}", "<path:key>").replace("{", "<str:").replace("}", ">")
+    for name in WITH_SLASHES:
+        path = path.replace(f"{{{name}}}", f"<path:{name}>")
+    return path.replace("{", "<str:").replace("}", ">")
 
 
 def _view(path: str, endpoints: dict[str, Endpoint]) -> Any:

@@ -19,11 +19,19 @@ def folder() -> Path:
 
 
 class FileAnswer(StreamingHttpResponse):
-    """Response with a range of a file. The REST server sends the file itself; other servers iterate over the chunks."""
+    """Response with a range of a file. The REST server sends the file itself; other servers iterate over the chunks.
+
+    A temporary file is deleted when the response is closed, or by the server that sends the file itself.
+    """
 
     def __init__(self, path: Path, start: int, stop: int, *, temporary: bool, **more: Any) -> None:
         super().__init__(_part(path, start, stop), **more)
         self.path, self.start, self.stop, self.temporary = path, start, stop, temporary
+
+    def close(self) -> None:
+        super().close()
+        if self.temporary:
+            self.path.unlink(missing_ok=True)
 
 
 def _part(path: Path, start: int, stop: int) -> Iterator[bytes]:

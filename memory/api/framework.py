@@ -1,5 +1,8 @@
 """Import of Django REST framework without three optional packages that nothing here uses.
 
+Of `import memory.api.urls` that saves 0.10 of 0.42 s of processor time, 17 % of the start of a REST process, 260
+modules and 17 MB of memory (SQLite, nine pairs, each of them faster by 11 to 25 %). Measure again before this goes.
+
 DRF imports the PostgreSQL fields and so that database's driver, an HTTP client and (through its test tools, which
 drf-spectacular imports) another template engine if they are installed. Measured without them: importing
 `memory.api.urls` takes 0.60 s instead of 0.85 s, and the process is 17 MB smaller.

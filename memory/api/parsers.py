@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.conf import settings
@@ -72,14 +73,16 @@ class JSONOnly(BaseContentNegotiation):
         return renderers[0], kind
 
 
-def body(request: Request, fields: tuple[str, ...], asked: tuple[str, ...] = ()) -> dict[str, Any]:
+def body(
+    request: Request, fields: tuple[str, ...], asked: tuple[str, ...] = (), *, repeated: Collection[str] = ()
+) -> dict[str, Any]:
     """The request's JSON object with the fields of a call; labels are removed, unknown fields refused.
 
     `asked` are query parameters that the address also takes.
     """
     meta = request.META
     if meta.get("QUERY_STRING"):
-        query(request, asked)
+        query(request, asked, repeated=repeated)
     if "chunked" in meta.get("HTTP_TRANSFER_ENCODING", "").lower():
         raise LengthRequired
     if meta.get("HTTP_CONTENT_ENCODING", "identity").lower() != "identity":
@@ -104,7 +107,9 @@ def body(request: Request, fields: tuple[str, ...], asked: tuple[str, ...] = ())
     return value
 
 
-def optional_body(request: Request, fields: tuple[str, ...], asked: tuple[str, ...] = ()) -> dict[str, Any]:
+def optional_body(
+    request: Request, fields: tuple[str, ...], asked: tuple[str, ...] = (), *, repeated: Collection[str] = ()
+) -> dict[str, Any]:
     """Like `body`, but a request without a body counts as one with an empty object."""
     meta = request.META
     if (
@@ -112,9 +117,9 @@ def optional_body(request: Request, fields: tuple[str, ...], asked: tuple[str, .
         and (meta.get("CONTENT_LENGTH") or "0") == "0"
         and "HTTP_TRANSFER_ENCODING" not in meta
     ):
-        query(request, asked)
+        query(request, asked, repeated=repeated)
         return {}
-    return body(request, fields, asked)
+    return body(request, fields, asked, repeated=repeated)
 
 
 def _is_utf8_json(content_type: str) -> bool:
@@ -149,15 +154,21 @@ def label(request: Request, value: dict[str, Any]) -> str:
     return given.get("caller_id") or ":".join(given[name] for name in ("client", "role") if name in given)
 
 
-def query(request: Request, fields: tuple[str, ...]) -> dict[str, str]:
-    """Parameters of the query string: each known, each at most once."""
+def query(request: Request, fields: tuple[str, ...], *, repeated: Collection[str] = ()) -> dict[str, str]:
+    """Parameters of the query string: each known, each at most once unless in `repeated` (`all_of` has its values)."""
     found: dict[str, str] = {}
     for name, values in request._request.GET.lists():
         if name not in fields:
             raise Invalid.unknown(name, fields, what="parameter")
-        if len(values) > 1:
+        if len(values) > 1 and name not in repeated:
             raise Invalid(f"{name} is given twice.", field=name)
         found[name] = values[0]
+    return found
+
+
+def all_of(request: Request, name: str) -> list[str]:
+    """Every value of a parameter that may be repeated, in order."""
+    found: list[str] = request._request.GET.getlist(name)
     return found
 
 
@@ -173,3 +184,13 @@ def whole_number(value: str, *, name: str) -> int:
     if not (value.isdecimal() and value.isascii() and len(value) <= 9):
         raise Invalid(f"{name} must be a whole number.", field=name)
     return int(value)
+
+
+_NUMBER = re.compile(r"-?[0-9]{1,17}(?:\.[0-9]{1,17})?(?:[eE][+-]?[0-9]{1,3})?")
+
+
+def number(value: str, *, name: str) -> int | float:
+    """A number as JSON writes it; one without a fraction stays whole."""
+    if not _NUMBER.fullmatch(value) or not math.isfinite(found := float(value)):
+        raise Invalid(f"{name} must be a number.", field=name)
+    return int(value) if value.lstrip("-").isdecimal() else found

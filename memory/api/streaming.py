@@ -1,30 +1,36 @@
 """Calls with large bodies or answers: both are kept in files and not in memory.
 
-A view of `StreamingCall` names the methods whose body it takes as a file. The server checks the token, writes the body
-to a file while it arrives, and runs the view when it is complete. Answers are files that the server sends as fast as
-the caller reads, whole or one range of them.
+A view of `StreamingCall` names the methods whose body it takes as a file. The server checks the token, asks the view
+whether its principal may send a body and of which size (`admit`), writes the body to a file while it arrives, and runs
+the view when it is complete. Answers are files that the server sends as fast as the caller reads, whole or one range of
+them; a file made for one answer is deleted afterwards (`made_file_answer`).
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, URLResolver
+from django.utils.http import content_disposition_header
 from rest_framework.request import Request
 
+from accounts.principals import Principal
 from fluxcore import blobs, body_file, config
 from fluxcore.body_file import IN_REQUEST, SpooledBody
 from fluxcore.errors import BadRequest, NotFound, RangeNotSatisfiable, UnsupportedMediaType
 from memory.api.errors import error_response
 from memory.api.file_answers import FileAnswer, folder
-from memory.api.views import RestView
+from memory.api.views import RestView, principal
+
+Admission = Callable[[Principal], int]  # the largest body of a principal, or a refusal
 
 
 class StreamingCall(RestView):
@@ -33,8 +39,20 @@ class StreamingCall(RestView):
     streamed: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
-    def most_bytes(cls) -> int:
+    def admit(cls, who: Principal, method: str, **named: str) -> int:
+        """How many bytes `who` may send to this address. It refuses (`authorise`) before any of them is read.
+
+        `named` are the parts of the address. A call overrides this; the verb it runs authorises as always.
+        """
         return config.current().MAX_FILE_BYTES
+
+    @contextmanager
+    def received(self, request: Request, **named: str) -> Iterator[SpooledBody]:
+        """The body, of which the server has admitted and kept all. Another server asks and reads here."""
+        kept = IN_REQUEST in request.META
+        most = 0 if kept else self.admit(principal(request), str(request.method), **named)
+        with received(request, most) as body:
+            yield body
 
 
 @contextmanager
@@ -68,11 +86,11 @@ class StreamedRoutes:
     def __bool__(self) -> bool:
         return bool(self._found)
 
-    def most_bytes(self, method: str, path: str) -> int | None:
-        """Maximum bytes of the body of such a request; None if its call takes no stream."""
+    def admission(self, method: str, path: str) -> Admission | None:
+        """Check to make before the body of such a request is read; None if its call takes no stream."""
         for steps, view in self._found:
-            if method in view.streamed and _leads(steps, path[1:]):
-                return view.most_bytes()
+            if method in view.streamed and (named := _named(steps, path[1:])) is not None:
+                return partial(view.admit, method=method, **named)
         return None
 
 
@@ -89,13 +107,29 @@ def _streamed(
             yield steps, view
 
 
-def _leads(steps: tuple[Any, ...], path: str) -> bool:
+def _named(steps: tuple[Any, ...], path: str) -> dict[str, Any] | None:
+    """The parts that the address names; None if the steps do not lead there."""
+    named: dict[str, Any] = {}
     for step in steps:
         found = step.match(path)
         if found is None:
-            return False
+            return None
         path = found[0]
-    return True
+        named |= found[2]
+    return named
+
+
+def made_file_answer(path: Path, *, content_type: str = "application/octet-stream", name: str = "") -> HttpResponseBase:
+    """A file that was made for this answer (an export, a bundle), which is removed when it has been sent.
+
+    `name` is what the caller's program calls it.
+    """
+    size = path.stat().st_size
+    response = FileAnswer(path, 0, size, temporary=True, content_type=content_type)
+    response["Content-Length"] = str(size)
+    if name:
+        response["Content-Disposition"] = content_disposition_header(as_attachment=True, filename=name) or "attachment"
+    return response
 
 
 class Span(NamedTuple):

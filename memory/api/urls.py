@@ -12,7 +12,7 @@ framework.load()
 
 from drf_spectacular.views import SpectacularSwaggerSplitView  # noqa: E402
 
-from flux.calls import boards, keys  # noqa: E402
+from flux.calls import registry  # noqa: E402
 from fluxcore.errors import MethodNotAllowed  # noqa: E402
 from memory.api import calls, clusters, feedback, grains, graph, ipc, lifecycle, me, recalls, views, watch  # noqa: E402
 from memory.api.errors import error_response  # noqa: E402
@@ -25,7 +25,7 @@ CALLS = [
     ("store/batch", views.StoreBatchView.as_view()),
     ("extract", views.ExtractView.as_view()),
     ("extract/<str:grain>", views.ExtractionResultsView.as_view()),
-    *calls.routes((*keys.CALLS, *boards.CALLS)),
+    *calls.routes(registry.calls()),
     *watch.CALLS,
     *ipc.CALLS,
     ("grains", grains.GrainListView.as_view()),

@@ -11,7 +11,6 @@ import hashlib
 import json
 import logging
 import shutil
-import uuid
 import zlib
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 from fluxcore import clock
 from fluxcore.db_errors import error_place
 from fluxcore.events import Position
-from fluxcore.files import make_folder, new_file
+from fluxcore.files import new_file, new_folder
 from memory.arena import coherence, grain_rows, queries
 from memory.arena.arena import Arena
 from memory.arena.votes import VoteRow
@@ -56,16 +55,11 @@ def write_generation(arena: Arena) -> int:
     with arena.following, arena.gate.reading():
         generation = newest_generation(arena.space) + 1
         target = _space_folder(arena.space) / f"{generation:08d}"
-        temporary = _space_folder(arena.space) / f".{generation:08d}-{uuid.uuid4().hex[:8]}"
-        make_folder(temporary)
-        try:
+        with new_folder(target) as folder:
             descriptions = {
-                name: _write_array(temporary / f"{name}.npy", array) for name, array in _to_arrays(arena.index).items()
+                name: _write_array(folder / f"{name}.npy", array) for name, array in _to_arrays(arena.index).items()
             }
-            _write_meta(temporary / META, arena, generation, descriptions)
-            temporary.rename(target)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+            _write_meta(folder / META, arena, generation, descriptions)
     tidy(arena.space)
     return generation
 

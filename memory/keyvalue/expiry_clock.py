@@ -8,40 +8,24 @@ later changes no lifetime. A wall clock that stays ahead for `CLOCK_DOUBT_HOURS`
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime
-from functools import lru_cache
-from pathlib import Path
 
 from django.db import connection
 from django.db.models import Max
 
 from fluxcore import clock, config, uptime
+from fluxcore.clock import boot as boot
+from fluxcore.clock import steady as steady
 from memory.keyvalue.models import ExpiryClock
 
 # Up to so far ahead, the wall clock is followed at once: somebody corrected it.
 NEAR_SECONDS = 60.0
 
 
-@lru_cache(maxsize=1)
-def boot() -> str:
-    """Id of the machine's current boot, from which its steady clock counts."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:64]
-    except OSError:
-        # Without such an id the time of the boot, by the hour, tells two boots apart.
-        return f"since {int(time.time() - steady()) // 3600}"
-
-
-def steady() -> float:
-    """Seconds of a clock that only grows, at one per second, the same for all processes of the machine."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
-
-
 def wall() -> float:
     """Seconds of the wall clock; with PostgreSQL the database's, because several machines may share it."""
     if connection.vendor != "postgresql":
-        return time.time()
+        return clock.seconds()
     with connection.cursor() as cursor:
         cursor.execute("SELECT EXTRACT(EPOCH FROM clock_timestamp())::float8")
         return float(cursor.fetchone()[0])

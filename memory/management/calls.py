@@ -17,7 +17,7 @@ from django.core.management.base import CommandParser
 from accounts import local_agent
 from accounts.calls import handler
 from accounts.principals import Principal, find_space, shell
-from flux.calls import schema
+from flux.calls import registry, schema
 from flux.calls.base import Call, CallAtPlace, Write, calls_at_places
 from fluxcore.canonical_json import loads
 from fluxcore.errors import BadJSON, Invalid
@@ -35,6 +35,7 @@ def number(text: str) -> int | float:
 
 
 _TYPES = {"integer": int, "number": number, "string": str}
+_AS_JSON = ("", "object", "array")  # types of arguments that are typed as JSON
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,13 @@ class CommandLine:
     sets: dict[str, str]
 
     @property
+    def is_confirmed(self) -> bool:
+        return self.action in self.offer.call.confirms
+
+    @property
     def usage(self) -> str:
         kinds = schema.kinds(self.offer.call)
-        words = {name: "JSON" if kinds[name] == "" else name.upper() for name in self.takes}
+        words = {name: "JSON" if kinds[name] in _AS_JSON else name.upper() for name in self.takes}
         return " ".join(f"[{word}]" if name in self.optional else word for name, word in words.items())
 
     @cached_property
@@ -61,18 +66,19 @@ class CommandLine:
 
     @cached_property
     def options(self) -> tuple[str, ...]:
-        """Fields this action takes as options."""
+        """Fields this action takes as options: one value or a list. A choice that a line of the call sets is none."""
         call = self.offer.call
-        kinds = schema.kinds(call)
+        kinds, items = schema.kinds(call), schema.item_kinds(call)
+        set_by_lines = {word.partition("=")[0] for text in call.shell for word in text.split() if "=" in word}
         by_position = [name for name in self.takes if name not in self.optional]
         of_other_ops = {name for names in call.fields_of_op.values() for name in names}
         of_other_ops -= set(call.fields_of_op.get(self.sets.get("op", ""), ()))
         return tuple(
             name
             for name, field in call.model_fields.items()
-            if name not in (*by_position, *of_other_ops, "place", "reason", "idempotency_key")
-            and kinds[name] in (*_TYPES, "boolean", "")
-            and not schema.is_choice(field.annotation)
+            if name not in (*by_position, *of_other_ops, "place", *schema.LABELS_OF_WRITES)
+            and items.get(name, kinds[name]) in (*_TYPES, "boolean", "")
+            and not (name in set_by_lines and schema.is_choice(field.annotation))
         )
 
     def description(self, name: str) -> str:
@@ -96,13 +102,13 @@ def lines(calls: Iterable[type[Call]], group: str) -> dict[str, CommandLine]:
 class CallCommand(AnswerCommand):
     """A command whose actions are the declared calls of a group."""
 
-    calls: ClassVar[tuple[type[Call], ...]]
     group: ClassVar[str]
-    place: ClassVar[str]  # the field that names the place: by position (agent) or as an option (board)
+    place: ClassVar[str] = ""  # the field that names the place: by position (agent), as an option (board), or none
 
     def arguments(self, parser: CommandParser) -> None:
-        self.lines = lines(self.calls, self.group)
-        parser.add_argument("action", nargs="?", default="list", choices=list(self.lines))
+        self.lines = lines(registry.calls(self.group), self.group)
+        usual: dict[str, Any] = {"nargs": "?", "default": "list"} if "list" in self.lines else {}
+        parser.add_argument("action", choices=list(self.lines), **usual)
         if self.place == "agent":
             parser.add_argument("agent", nargs="?", help="agent that owns the memory")
         usage = ", ".join(f"{line.action} {line.usage}".strip() for line in self.lines.values())
@@ -114,7 +120,12 @@ class CallCommand(AnswerCommand):
         parser.add_argument("--space", default="main", help="the space (default main)")
         parser.add_argument("--as", dest="acting", metavar="AGENT", help="run with this agent's capabilities")
         parser.add_argument("--reason", default="", help="reason, recorded in the audit log")
-        parser.add_argument("--confirm", metavar="KEY", help="purge: the key again, to skip the question")
+        confirmed = {name: one.offer.call.confirms[name][0] for name, one in self.lines.items() if one.is_confirmed}
+        if confirmed:
+            again = ", ".join(
+                f"{action}: the {field} again, to skip the question" for action, field in confirmed.items()
+            )
+            parser.add_argument("--confirm", metavar="/".join(sorted(set(confirmed.values()))).upper(), help=again)
 
     def _options(self) -> dict[str, list[CommandLine]]:
         """The actions that take each option, by field."""
@@ -122,17 +133,22 @@ class CallCommand(AnswerCommand):
         for line in self.lines.values():
             for name in line.options:
                 actions.setdefault(name, []).append(line)
-        actions.pop("board", None)
+        actions.pop(self.place, None)
         return actions
 
     def _add_option(self, parser: CommandParser, name: str, actions: list[CommandLine]) -> None:
         """An option with the description of its field after the actions that share it."""
-        kind = schema.kinds(actions[0].offer.call)[name]
+        call = actions[0].offer.call
+        kind, shape = schema.kinds(call)[name], schema.properties(call)[name]
         by_description: dict[str, list[str]] = {}
         for line in actions:
             by_description.setdefault(line.description(name), []).append(line.action)
         help_text = " ".join(f"{', '.join(names)}: {description}" for description, names in by_description.items())
         more: dict[str, Any] = {"action": "store_true"} if kind == "boolean" else {"type": _TYPES.get(kind, str)}
+        if kind == "array":
+            more = {"action": "append", "type": _TYPES.get(schema.item_kinds(call)[name], str)}
+        if "enum" in shape:
+            more["choices"] = [choice for choice in shape["enum"] if choice is not None]
         parser.add_argument(f"--{_flag(name)}", dest=name, default=None, help=help_text.replace("%", "%%"), **more)
 
     def who(self, options: dict[str, Any]) -> Principal:
@@ -144,10 +160,9 @@ class CallCommand(AnswerCommand):
         line = self.lines[options["action"]]
         given = self._given(line, options)
         call = line.offer.call
-        if line.sets.get("history") == "forget":
-            self.confirm(
-                options["confirm"], given["key"], what="This permanently removes the key's value and all its versions."
-            )
+        if line.is_confirmed:
+            field, what = call.confirms[line.action]
+            self.confirm(options["confirm"], str(given[field]), what=what)
         more = {"reason": options["reason"]} if issubclass(call, Write) else {}
         self.show(line.action, call, handler(call)(self.who(options), **given, **more), given)
 
@@ -171,15 +186,23 @@ class CallCommand(AnswerCommand):
     def _with_place(self, line: CommandLine, options: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
         if line.offer.place is not None:
             return line.offer.fields_of_call({self.place: options[self.place] or "main", **given})
-        if options[self.place] is not None and "board" in line.options:
-            return {"board": options["board"], **given}
+        if self.place in line.options and options[self.place] is not None:
+            return {self.place: options[self.place], **given}
         return given
 
-    def _parsed(self, line: CommandLine, name: str, text: Any) -> Any:
-        kind = schema.kinds(line.offer.call)[name]
-        if kind == "integer" and isinstance(text, str):
-            return whole_number(text, name=name)
-        return value_of(text) if kind in ("", "number") and isinstance(text, str) else text
+    def _parsed(self, line: CommandLine, name: str, given: Any) -> Any:
+        call = line.offer.call
+        if isinstance(given, list):  # an option that was repeated
+            return [_parsed(member, schema.item_kinds(call)[name], name) for member in given]
+        return _parsed(given, schema.kinds(call)[name], name)
+
+
+def _parsed(given: Any, kind: str, name: str) -> Any:
+    if not isinstance(given, str):
+        return given
+    if kind == "integer":
+        return whole_number(given, name=name)
+    return value_of(given) if kind in (*_AS_JSON, "number") else given
 
 
 def _flag(name: str) -> str:

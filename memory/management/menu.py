@@ -17,6 +17,7 @@ from accounts.models import Space, User
 from accounts.principals import Principal
 from accounts.signin import credentials
 from accounts.visitor import FRESH_FOR
+from fluxcore import files
 from fluxcore.command_names import typed_command
 from fluxcore.errors import FluxError, Forbidden, Invalid
 from fluxsite.run import running_state
@@ -151,10 +152,11 @@ class AdminMenu:
         found = dossier.load_dossier(self._principal(), row.uuid).shape()
         path = Path(self._ask(f"File [{row.uuid}.json]: ") or f"{row.uuid}.json").expanduser()
         try:
-            with path.open("x", encoding="utf-8") as file:
-                json.dump(found, file, ensure_ascii=False, indent=2)
+            made = files.create_file(path, json.dumps(found, ensure_ascii=False, indent=2))
         except OSError as error:
             raise Invalid(f"{path} cannot be written: {error.strerror}.", field="file") from None
+        if not made:
+            raise Invalid(f"{path} exists already. Name another file.", field="file")
         self._say(f"Written to {path}.")
 
     def _audit(self) -> None:

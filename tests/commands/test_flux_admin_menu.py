@@ -94,6 +94,7 @@ def test_a_person_searches_purges_and_reads_the_audit(one: Instance, tmp_path: P
     terminal.end()
     assert terminal.process.returncode == 0
     assert json.loads((tmp_path / "grain.json").read_text())["content"] == "Anna keeps bees."
+    assert (tmp_path / "grain.json").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_person_changes_their_password(one: Instance) -> None:

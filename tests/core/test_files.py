@@ -50,6 +50,30 @@ def test_after_an_exception_the_old_file_is_there_and_nothing_else(tmp_path):
     assert [found.name for found in tmp_path.iterdir()] == ["x"]
 
 
+def test_a_file_nobody_waits_for_is_whole_too(tmp_path, umask, monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda descriptor: pytest.fail("the disk was waited for"))
+    files.replace_file(tmp_path / "x", "quick", durable=False)
+    assert ((tmp_path / "x").read_text(), mode(tmp_path / "x")) == ("quick", 0o600)
+
+
+def test_a_folder_gets_its_name_when_it_is_whole(tmp_path, umask, monkeypatch):
+    synced = []
+    monkeypatch.setattr(files, "sync_folder", synced.append)
+    target = tmp_path / "all"
+    with files.new_folder(target) as folder:
+        with files.new_file(folder / "one") as file:
+            file.write(b"1")
+        assert not target.exists() and folder.name.startswith(".")
+    assert ((target / "one").read_bytes(), mode(target)) == (b"1", 0o700)
+    assert synced[-2:] == [folder, tmp_path]
+    with pytest.raises(OSError, match="not empty"), files.new_folder(target):
+        pass
+    with pytest.raises(RuntimeError), files.new_folder(tmp_path / "other") as folder:
+        (folder / "half").touch()
+        raise RuntimeError
+    assert [found.name for found in tmp_path.iterdir()] == ["all"]
+
+
 def test_a_long_name_of_any_script_has_a_temporary_one(tmp_path):
     path = tmp_path / ("記" * 80)
     files.replace_file(path, "kept")

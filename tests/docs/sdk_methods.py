@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from flux.calls import schema
+from flux.calls import registry, schema
 from flux.calls.base import Call, CallAtPlace, Write, answer_of, calls_at_places
 from tests.docs.pages import ROOT
 
-PAGE = ROOT / "flux/rooms/keyvalue.py"
 _TYPES = {
     "string": "str",
     "integer": "int",
@@ -17,9 +16,8 @@ _TYPES = {
     "boolean": "bool",
     "": "Any",
     "object": "Mapping[str, Any]",
-    "array": "Sequence[Mapping[str, Any]]",
 }
-_LAST = ("reason", "idempotency_key")
+_LAST = schema.LABELS_OF_WRITES
 _WIDTH = 120
 
 
@@ -27,7 +25,11 @@ def module(says: str, name: str, calls: Iterable[type[Call]]) -> str:
     """A module with one class that has a method for each call over REST."""
     made = [offer for offer in calls_at_places(calls) if offer.method]
     methods = [_method(offer) for offer in made]
-    answers = sorted({answer_of(offer.call).__name__ for offer in made})
+    answers = {answer_of(offer.call) for offer in made}
+    modules = {
+        one.__module__: sorted(each.__name__ for each in answers if each.__module__ == one.__module__)
+        for one in answers
+    }
     body = "\n\n".join(methods)
     used = [word for word in ("Mapping", "Sequence") if f"{word}[" in body]
     values = [word for word in ("NOT_GIVEN", "value_of") if word in body]
@@ -39,7 +41,7 @@ def module(says: str, name: str, calls: Iterable[type[Call]]) -> str:
         *([f"from collections.abc import {', '.join(used)}"] if used else []),
         *(["from typing import Any"] if "Any" in body else []),
         "",
-        _import("flux.calls.answers", answers),
+        *(_import(module, modules[module]) for module in sorted(modules)),
         "from flux.core import CallArguments, call",
         *([f"from flux.rooms.null_arguments import {', '.join(values)}"] if values else []),
         "",
@@ -75,14 +77,14 @@ def _method(offer: CallAtPlace) -> str:
 
 def _arguments(offer: CallAtPlace) -> tuple[list[str], list[str]]:
     """By position: what stands in the address, what is required, and what the declaration lets stand there."""
-    call, kinds = offer.call, schema.kinds(offer.call)
+    call, shapes = offer.call, schema.properties(offer.call)
     required = schema.required(call)
     own = [name for name in _taken(offer) if name not in _LAST]
     first = [*offer.in_path, *(name for name in own if name in required), *call.by_position]
     rest = [name for name in (*own, *_LAST) if name not in first and name in _taken(offer)]
 
     def typed(name: str) -> str:
-        kind = _TYPES[kinds.get(name, "string")]
+        kind = _type(shapes[name]) if name in shapes else "str"
         if name in offer.in_path or name in required:
             return f"{name}: {kind}"
         return f"{name}: {kind} = NOT_GIVEN" if kind == "Any" else f"{name}: {kind} | None = None"
@@ -91,12 +93,19 @@ def _arguments(offer: CallAtPlace) -> tuple[list[str], list[str]]:
 
 
 def _taken(offer: CallAtPlace) -> list[str]:
-    """Fields beside those of the address: all of them in a body, plain ones in a query."""
-    kinds = schema.kinds(offer.call)
-    own = [name for name in offer.call.model_fields if name not in (*offer.in_path, "place")]
-    if offer.method in ("GET", "DELETE"):
-        return [name for name in own if kinds[name] in ("string", "integer", "number", "boolean")]
-    return own
+    """Fields beside those of the address, in the order of the declaration."""
+    taken = (*schema.rest_fields(offer), *_LAST)
+    return [name for name in offer.call.model_fields if name in taken]
+
+
+def _type(shape: schema.Schema) -> str:
+    """The Python type of a field or of an element of one."""
+    kind = schema.kind(shape)
+    if kind == "array":
+        return f"Sequence[{_type(shape['items'])}]"
+    if kind == "object" and isinstance(shape.get("additionalProperties"), dict):
+        return f"Mapping[str, {_type(shape['additionalProperties'])}]"
+    return _TYPES[kind]
 
 
 def _signature(name: str, given: list[str], answer: str) -> list[str]:
@@ -134,15 +143,20 @@ def _returned(offer: CallAtPlace) -> list[str]:
 
 
 def _dictionary(offer: CallAtPlace, names: list[str]) -> str:
-    kinds = schema.kinds(offer.call)
+    shapes, required = schema.properties(offer.call), schema.required(offer.call)
 
     def value(name: str) -> str:
-        kind = kinds.get(name, "string")
+        kind = schema.kind(shapes[name]) if name in shapes else "string"
         if kind == "":
             return f"value_of({name})"
         if kind == "object":
-            return f"dict({name}) if {name} is not None else None"
-        return f"[dict(one) for one in {name}]" if kind == "array" else name
+            made = f"dict({name})"
+        elif kind == "array":
+            inner = schema.kind(shapes[name]["items"])
+            made = f"[dict(one) for one in {name}]" if inner == "object" else f"list({name})"
+        else:
+            return name
+        return made if name in required else f"{made} if {name} is not None else None"
 
     return "{" + ", ".join(f'"{name}": {value(name)}' for name in names) + "}"
 
@@ -154,11 +168,14 @@ def _wrapped(part: str) -> str:
     return name + "={\n" + "".join(f"                {one},\n" for one in inner[:-1].split(", ")) + "            }"
 
 
-def write(page: Path = PAGE) -> None:
-    page.write_text(source(), encoding="utf-8")
+def pages() -> dict[Path, str]:
+    """The source of the client's methods, for each room with declared calls."""
+    return {
+        ROOT / f"flux/rooms/{room.name}.py": module(room.says, room.methods, registry.calls(room=room))
+        for room in registry.ROOMS
+    }
 
 
-def source() -> str:
-    from flux.calls import boards, keys
-
-    return module("Keys of agents and boards, boards, locks and queues.", "KeyValueCalls", (*keys.CALLS, *boards.CALLS))
+def write() -> None:
+    for page, source in pages().items():
+        page.write_text(source, encoding="utf-8")

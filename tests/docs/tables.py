@@ -11,8 +11,8 @@ from typing import Any
 
 import django
 
-from flux.calls import boards, keys
-from flux.calls.base import Call, calls_at_places
+from flux.calls import registry
+from flux.calls.base import WITH_SLASHES, Call, calls_at_places
 from fluxcore import config, errors
 from tests.docs import sdk_methods
 from tests.docs.pages import ROOT
@@ -125,11 +125,11 @@ def tools_table() -> str:
     return "\n".join(lines)
 
 
-def calls_table(calls: Iterable[type[Call]] = (*keys.CALLS, *boards.CALLS)) -> str:
+def calls_table(calls: Iterable[type[Call]]) -> str:
     """Every declared call with its name at each server."""
     lines = ["| REST | needs | MCP tool | client | shell | what |", "|---|---|---|---|---|---|"]
     for offer in calls_at_places(calls):
-        path = re.sub(r"\{(?!key)\w+\}", "{id}", offer.path)
+        path = re.sub(rf"\{{(?!{'|'.join(WITH_SLASHES)}\}})\w+\}}", "{id}", offer.path)
         command = {"memory": "kv"}.get(offer.group, offer.group)
         shell = ", ".join(f"`{command} {line.split()[0]}`" for line in offer.shell)
         cells = [
@@ -161,7 +161,10 @@ TABLES = {
     "removed": (OPERATIONS, removed_table),
     "errors": (API, error_table),
     "tools": (MCP, tools_table),
-    "calls": (EXACT, calls_table),
+    **{
+        f"calls of {room.name}": (ROOT / "docs" / room.document, partial(calls_table, registry.calls(room=room)))
+        for room in registry.ROOMS
+    },
 }
 
 

@@ -6,13 +6,14 @@ import json
 import re
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
+from urllib.parse import urlencode
 
 from accounts.capabilities import SCOPED, parsed
 from accounts.models import Agent, Space
 from accounts.principals import shell
-from flux.calls import boards, keys
+from flux.calls import registry
 from flux.calls.base import Call, CallAtPlace, calls_at_places
 from fluxcore import clock
 from memory.api.calls import route
@@ -34,6 +35,7 @@ class Route:
     missing: str = ""  # as the refusal names it, where that is more than the capability
     besides: tuple[str, ...] = ()  # capabilities it takes beside its own
     query: str = ""
+    names: dict[str, str] = field(default_factory=dict)  # of the address, where it is not one of those made here
 
     @property
     def refusal(self) -> str | None:
@@ -57,7 +59,11 @@ class Route:
         board = a_board() if self.route == "boards/<str:board>" else "main"
         return (
             prefix
-            + self.path.format(grain=grain, trace=made(grain), cluster=cluster, agent="alice", board=board, key=KEY)
+            + self.path.format(
+                **{"agent": "alice", "board": board, "key": KEY, "cluster": cluster, **self.names},
+                grain=grain,
+                trace=made(grain),
+            )
             + self.query
         )
 
@@ -200,15 +206,17 @@ def declared(calls: Iterable[type[Call]]) -> list[Route]:
     found = []
     for offer in calls_at_places(calls):
         if offer.method:
-            *besides, needs = offer.needs
+            *besides, needs = offer.needs or (None,)
             found.append(
                 Route(
                     offer.method,
                     route(offer.path),
                     needs,
                     _body(offer),
-                    missing=needs + _target(offer),
+                    missing=needs + _target(offer) if needs else "",
                     besides=tuple(besides),
+                    query=_query(offer),
+                    names={name: offer.call.example[name] for name in offer.in_path if name in offer.call.example},
                 )
             )
     return found
@@ -219,7 +227,15 @@ def _body(offer: CallAtPlace) -> Any:
         return None
     if offer.sdk in _MADE:
         return lambda grain: _MADE[offer.sdk]()
-    return {**({"queue": KEY} if "queue" in offer.fields else {}), **offer.call.example}
+    given = {name: value for name, value in offer.call.example.items() if name not in offer.in_path}
+    return {**({"queue": KEY} if "queue" in offer.fields else {}), **given}
+
+
+def _query(offer: CallAtPlace) -> str:
+    if offer.method not in ("GET", "DELETE"):
+        return ""
+    given = {name: value for name, value in offer.call.example.items() if name not in offer.in_path}
+    return f"?{urlencode(given, doseq=True)}" if given else ""
 
 
 def _target(offer: CallAtPlace) -> str:
@@ -256,7 +272,7 @@ ROUTES: dict[str, Route] = {
         Route("POST", "grains/<str:grain>/release", "grains.manage", {}),
         Route("POST", "grains/<str:grain>/delete", "grains.manage", {"reason": "wrong"}),
         Route("POST", "grains/<str:grain>/undelete", "grains.manage", {}),
-        *declared((*keys.CALLS, *boards.CALLS)),
+        *declared(registry.calls()),
         Route("GET", "watch", "bb.read", query="?place=boards/main&wait=0", missing="bb.read@main"),
         Route(
             "POST",

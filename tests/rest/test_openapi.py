@@ -7,7 +7,7 @@ import re
 import pytest
 from drf_spectacular.validation import validate_schema
 
-from flux.calls import boards, keys
+from flux.calls import registry
 from flux.calls.base import calls_at_places
 from fluxcore.errors import table
 from memory.api import views
@@ -17,7 +17,7 @@ from tests.rest.routes import ROUTES
 URL = "/api/v1/openapi.json"
 
 # Declared calls with a body; that of a PATCH has a name of its own.
-DECLARED = [one.call for one in calls_at_places((*keys.CALLS, *boards.CALLS)) if one.method in ("POST", "PUT")]
+DECLARED = [one.call for one in calls_at_places(registry.calls()) if one.method in ("POST", "PUT")]
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ from django.test import RequestFactory
 from django.urls import path
 from rest_framework.request import Request
 
-from fluxcore import blobs
+from accounts.principals import shell
+from fluxcore import blobs, body_file
 from fluxcore.errors import BadRequest, TooLarge, UnsupportedMediaType
 from memory.api import file_answers, streaming, urls
 
@@ -42,9 +43,9 @@ def test_a_streamed_call_is_found_by_method_and_address(configure):
     configure(MAX_FILE_BYTES=7)
     routes = streaming.StreamedRoutes([path("a/<str:name>", OneStreamedCall.as_view()), *urls.urlpatterns])
     assert routes
-    assert routes.most_bytes("PUT", "/a/x") == routes.most_bytes("POST", "/a/y") == 7
+    assert routes.admission("PUT", "/a/x")(shell()) == routes.admission("POST", "/a/y")(shell()) == 7
     for method, address in (("GET", "/a/x"), ("PUT", "/a/x/y"), ("PUT", "/a/"), ("PUT", "/store"), ("PUT", "")):
-        assert routes.most_bytes(method, address) is None
+        assert routes.admission(method, address) is None
 
 
 def test_a_body_is_a_file_that_is_gone_afterwards():
@@ -96,13 +97,14 @@ def test_a_body_is_copied_to_another_disk(tmp_path_factory):
 
 
 @pytest.mark.parametrize(("asked", "wanted"), [("", b"0123456789"), ("bytes=2-4", b"234"), ("bytes=-1", b"9")])
-def test_what_lies_elsewhere_is_copied_as_far_as_it_is_asked_for(elsewhere, asked, wanted):
+def test_what_lies_elsewhere_is_copied_as_far_as_it_is_asked_for(db, elsewhere, asked, wanted):
     blob = elsewhere.put([b"0123456789"])
     answer = streaming.blob_answer(request(HTTP_RANGE=asked), elsewhere, blob.digest)
     assert isinstance(answer, file_answers.FileAnswer) and answer.temporary
     assert (answer.path.read_bytes(), b"".join(answer)) == (wanted, wanted)
     assert (answer.start, answer.stop, answer["Content-Length"]) == (0, len(wanted), str(len(wanted)))
-    answer.path.unlink()
+    answer.close()
+    assert not answer.path.exists()
 
 
 @pytest.mark.parametrize("given", [{"method": "HEAD"}, {"HTTP_RANGE": "bytes=10-"}, {"HTTP_IF_NONE_MATCH": "same"}])
@@ -110,4 +112,14 @@ def test_what_nobody_is_going_to_read_is_not_copied(elsewhere, given):
     blob = elsewhere.put([b"0123456789"])
     given = {name: f'"{blob.digest}"' if value == "same" else value for name, value in given.items()}
     streaming.blob_answer(request(**given), elsewhere, blob.digest)
+    assert kept() == []
+
+
+def test_a_file_that_was_made_for_an_answer_goes_with_it(db):
+    made = body_file.spool([b"made"], file_answers.folder())
+    answer = streaming.made_file_answer(made.path, name="made.txt")
+    assert answer["Content-Disposition"] == 'attachment; filename="made.txt"'
+    assert b"".join(answer) == b"made"
+    answer.close()
+    answer.close()
     assert kept() == []

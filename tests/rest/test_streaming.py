@@ -245,6 +245,38 @@ def test_a_length_above_the_cap_is_refused_before_anything_is_sent(server):
     assert said["details"]["raised_by"] == "MAX_FILE_BYTES"
 
 
+def test_who_may_not_is_refused_before_any_of_the_body_is_read(server):
+    with line_to(server) as line:
+        line.sendall(head(server, f"Content-Length: {CAP}", path="/api/v1/streamed/audited"))
+        status, said = answer_on(line)
+    assert (status, said["code"], said["details"]["missing"]) == (403, "forbidden", "audit.read")
+    assert server.incoming() == []
+    tail = server.command("flux_audit", "tail", "--json").stdout
+    assert tail.count("streamed.PUT") == 1
+
+
+def test_the_largest_body_is_for_the_call_and_its_caller_to_say(server):
+    with line_to(server) as line:
+        line.sendall(head(server, f"Content-Length: {CAP}", path="/api/v1/streamed/small"))
+        status, said = answer_on(line)
+    assert (status, said["details"]["limit"], said["details"].get("raised_by")) == (413, 1000, None)
+    assert server.call("PUT", "/api/v1/streamed/small", b"x" * 1000).status == 200
+
+
+def test_a_generated_answer_comes_whole(server):
+    found = server.call("GET", "/api/v1/generated/5")
+    assert (found.status, len(found.body)) == (200, 5 * MEGABYTE)
+    assert found.body[-1] == 4
+
+
+def test_a_file_that_was_made_for_an_answer_is_removed_afterwards(server):
+    found = server.call("GET", "/api/v1/made/words")
+    assert (found.status, found.body, found.headers["content-length"]) == (200, b"words", "5")
+    assert found.headers["content-disposition"] == "attachment; filename*=utf-8''made%20%C3%BC.txt"
+    assert server.call("HEAD", "/api/v1/made/words").body == b""
+    assert wait_for(lambda: server.incoming() == [])
+
+
 def test_a_body_that_ends_early_stores_nothing(server):
     stored = len(server.stored())
     with line_to(server) as line:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 
 import pytest
 
-from flux import errors
+from flux import errors, exact, exact_async
 from flux.client import AsyncFluxClient, FluxClient
 from flux.exact import AgentMemory, Blackboard
 from flux.exact_async import AsyncAgentMemory, AsyncBlackboard
@@ -114,6 +115,7 @@ def test_the_same_awaited(server):
         async with AsyncFluxClient(**server) as flux:
             memory, board = AsyncAgentMemory(flux), AsyncBlackboard(flux)
             await memory.memory_set("n", 0)
+            assert [key async for key in memory.keys("n*")] == ["n"]
             await asyncio.gather(*(memory.cas_retry("n", lambda value: value + 1) for _ in range(5)))
             async with board.lock("l", 30, wait=None) as held:
                 await held.set("out", 1)
@@ -125,3 +127,35 @@ def test_the_same_awaited(server):
             return await memory.memory_get("n"), await board.get("out"), await memory.get("none", 7)
 
     assert asyncio.run(talk()) == (5, 1, 7)
+
+
+def _public(kind):
+    """Each public method with what it takes; attributes that are asked for without a call have None."""
+    found = {name: getattr(kind, name) for name in dir(kind) if not name.startswith("_")}
+    return {
+        name: [
+            (one.name, one.kind, one.default) for one in inspect.signature(inspect.unwrap(value)).parameters.values()
+        ]
+        if callable(value)
+        else None
+        for name, value in found.items()
+    }
+
+
+# A property cannot be awaited, and an agent's name is asked of the server.
+DIFFER = {"AgentMemory": {"name"}, "Blackboard": {"name"}, "LockHandle": set()}
+
+
+@pytest.mark.parametrize("name", DIFFER)
+def test_the_objects_to_await_have_the_same_methods(name):
+    waits, awaits = _public(getattr(exact, name)), _public(getattr(exact_async, f"Async{name}"))
+    assert set(waits) == set(awaits)
+    assert {method: waits[method] for method in waits if waits[method] != awaits[method]}.keys() <= DIFFER[name]
+
+
+def test_every_object_has_one_to_await():
+    for module, prefix in ((exact, ""), (exact_async, "Async")):
+        here = {
+            name for name, one in vars(module).items() if inspect.isclass(one) and one.__module__ == module.__name__
+        }
+        assert {name for name in here if not name.startswith("_")} == {f"{prefix}{name}" for name in DIFFER}

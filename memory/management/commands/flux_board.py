@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from flux.calls import boards, keys
 from memory.management.calls import CallCommand
 
 
 class Command(CallCommand):
     help = "Boards that agents share: keys (read, write, cas, delete, list), locks and queues."
-    calls, group, place = (*keys.CALLS, *boards.CALLS), "board", "board"
+    group, place = "board", "board"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from flux.calls import keys
 from fluxcore.command_names import typed_command
 from fluxcore.errors import Invalid
 from memory.management.calls import CallCommand
@@ -12,7 +11,7 @@ from memory.management.calls import CallCommand
 
 class Command(CallCommand):
     help = "Exact memory of an agent: read, write, cas, delete, list, and more."
-    calls, group, place = keys.CALLS, "memory", "agent"
+    group, place = "memory", "agent"
 
     def run(self, options: dict[str, Any]) -> None:
         if options["agent"] is None:

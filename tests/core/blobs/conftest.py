@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from fluxcore import blobs
+from fluxcore.blob_backends import FsspecBackend
 from tests.servers import S3
 
 
@@ -40,11 +41,16 @@ def reach(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
         monkeypatch.setenv(name, value)
 
 
-@pytest.fixture(params=["folder", "file", "memory", "s3"])
+@pytest.fixture(params=["folder", "file", "local", "memory", "moved", "s3"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    if request.param == "moved":  # as at any file system of fsspec that is no object store
+        place = FsspecBackend(f"file://{tmp_path}/moved")
+        assert place.moves
+        return blobs.BlobStore(place, tmp_path / "blobs" / blobs.INCOMING)
     url = {
         "folder": lambda: "",
         "file": lambda: f"file://{tmp_path}/elsewhere",
+        "local": lambda: f"local://{tmp_path}/elsewhere",
         "memory": lambda: f"memory://{uuid.uuid4().hex}/below",
         "s3": lambda: request.getfixturevalue("bucket"),
     }[request.param]()

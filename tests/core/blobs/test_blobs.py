@@ -15,6 +15,7 @@ import pytest
 import time_machine
 
 from fluxcore import blobs, clock
+from fluxcore.blob_backends import FsspecBackend
 from fluxcore.errors import BadConfiguration, Invalid, NotFound, StorageUnavailable, TooLarge
 from tests.instances import ROOT
 
@@ -139,7 +140,7 @@ def test_what_is_old_and_has_no_reference_is_collected(store):
 def test_what_is_put_again_is_young_again(store):
     blob = store.put([b"again"])
     later = clock.now() + blobs.FRESH + timedelta(minutes=1)
-    if str(store.backend).startswith(("s3", "memory")):
+    if isinstance(store.backend, FsspecBackend):
         pytest.skip("their clock is not that of the test")
     with time_machine.travel(later):
         os.utime(store.backend.root / blobs.name_of(blob.digest), (0, 0))
@@ -218,6 +219,64 @@ def test_a_killed_put_is_visible_nowhere_and_its_leftover_is_swept(tmp_path):
     os.utime(left, (0, 0))
     assert store.collect(lambda digests: ()).leftovers == 1
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_a_killed_move_is_visible_nowhere_and_its_leftover_is_swept(tmp_path):
+    store = blobs.BlobStore(FsspecBackend(f"file://{tmp_path}/moved"), tmp_path / "incoming")
+    blob = store.put([b"whole"])
+    folder = (tmp_path / "moved" / blobs.name_of(blob.digest)).parent
+    left = folder / f"{blob.digest}..blob.0123.part"
+    left.write_bytes(b"half")
+    assert stored(store) == [blob]
+    assert store.remove_leftovers() == 0  # it may still be written to
+    with time_machine.travel(clock.now() + blobs.GRACE + timedelta(minutes=1)):
+        assert store.remove_leftovers() == 1
+    assert (left.exists(), stored(store)) == (False, [blob])
+
+
+def test_a_move_that_fails_leaves_nothing(tmp_path, monkeypatch):
+    place = FsspecBackend(f"file://{tmp_path}/moved")
+    store = blobs.BlobStore(place, tmp_path / "incoming")
+
+    def mv(*paths):
+        raise PermissionError("no")
+
+    monkeypatch.setattr(place._fs, "mv", mv)
+    with pytest.raises(StorageUnavailable):
+        store.put([b"x"])
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_remembered_listings_are_dropped_before_each_look(tmp_path, monkeypatch):
+    place = FsspecBackend(f"memory://{tmp_path.name}")
+    dropped = []
+    monkeypatch.setattr(place._fs, "invalidate_cache", lambda path=None: dropped.append(path))
+    place.info("a")
+    list(place.list("b"))
+    assert len(dropped) == 2
+
+
+@pytest.mark.parametrize("scheme", ["file", "local"])
+def test_files_of_a_local_address_are_their_owners_alone(tmp_path, scheme):
+    store = blobs.store_at(f"{scheme}://{tmp_path}/there", tmp_path / "unused")
+    path = store.path(store.put([b"private"]).digest)
+    assert path is not None and stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert not (tmp_path / "unused").exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [(OSError("disk"), True), (TimeoutError(), True), (TypeError("a bug"), False), (KeyError(), False)],
+)
+def test_a_failure_of_the_storage_is_told_and_a_mistake_in_code_stays_one(tmp_path, monkeypatch, error, told):
+    place = FsspecBackend(f"memory://{tmp_path.name}")
+
+    def info(path):
+        raise error
+
+    monkeypatch.setattr(place._fs, "info", info)
+    with pytest.raises(StorageUnavailable if told else type(error)):
+        place.info("a")
 
 
 def test_the_instances_blobs_lie_in_its_data_home_or_where_the_key_says(settings, configure):

@@ -21,6 +21,8 @@ from fluxcore.errors import Busy
 class SteppedPlace:
     """Files in a dict. Each thread waits before each step until the schedule names it; afterwards all run on."""
 
+    moves = False
+
     def __init__(self) -> None:
         self.found: dict[str, StoredFile] = {}
         self.turns: dict[str, threading.Semaphore] = {}
