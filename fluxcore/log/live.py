@@ -28,7 +28,7 @@ from fluxcore.writes import limit_messages
 log = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.2
-CHECK_SECONDS = 0.4  # a revoked right is noticed within this, plus a poll and the time of a check
+CHECK_SECONDS = 0.6  # a revoked right is noticed within this, plus a poll and the time of a check
 BLIND_SECONDS = 3.0  # without an answer of the database for longer, the sockets are closed
 PAGE = 200  # events sent to a socket at once; it gets more after it has taken them
 
