@@ -248,7 +248,7 @@ def test_a_forged_table_name_is_refused(home, made, tmp_path):
     if connection.vendor == "sqlite":
         pytest.skip("PostgreSQL only: SQLite's backup is a file")
     bad = rebuilt(made, tmp_path / "bad", lambda m, f: sealed(m, {**f, "tables/pg_authid": b""}))
-    with pytest.raises(Invalid, match="does not know"):
+    with pytest.raises(Invalid, match="does not have"):
         backup.restore(home, bad)
     assert spaces() == ["before"]
 
