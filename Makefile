@@ -21,7 +21,7 @@ run: $(VENV)/.runtime
 
 # Every folder of tests/ is a room: a pytest process of its own, so that each test file is loaded once and no room leans
 # on another. They run side by side, and those that take longest begin first: what begins last decides when all end.
-LONGEST := commands rest concurrency dashboard docs site accounts grains browser mcp core packaging admin
+LONGEST := concurrency core commands admin mcp browser docs dashboard site rest grains accounts health config
 FOLDERS := $(filter-out __pycache__ torture,$(patsubst tests/%/,%,$(wildcard tests/*/)))
 ROOMS := $(filter $(FOLDERS),$(LONGEST)) $(filter-out $(LONGEST),$(FOLDERS))
 # The processes of a run share a folder with what is made once, the tables of an empty database above all.
@@ -34,13 +34,13 @@ ifdef ROOM
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m pytest -n 2 --dist=loadgroup tests/$(ROOM) $(PYTEST)
 else
-	@$(SHARED); $(MAKE) --no-print-directory --keep-going --jobs=4 lint $(firstword $(ROOMS:%=room-%)) postgres \
+	@$(SHARED); $(MAKE) --no-print-directory --keep-going --jobs=5 lint $(wordlist 1,2,$(ROOMS:%=room-%)) postgres \
 		types layers migrations $(ROOMS:%=room-%)
 endif
 
-# Four at a time on two cores: while one waits for an instance or a clock, the others compute.
+# More than there are cores: while one waits for an instance or a clock, the others compute.
 sqlite: $(VENV)/.dev
-	@$(SHARED); $(MAKE) --no-print-directory --keep-going --jobs=4 $(ROOMS:%=room-%)
+	@$(SHARED); $(MAKE) --no-print-directory --keep-going --jobs=5 $(ROOMS:%=room-%)
 
 $(ROOMS:%=room-%): room-%: $(VENV)/.dev
 	@FLUX_TESTS_ROOM=$* $(BIN)/python -m pytest -q -p no:xdist tests/$* $(PYTEST) | sed -u 's/^/$*: /'
