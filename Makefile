@@ -34,13 +34,13 @@ ifdef ROOM
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m pytest -n 2 --dist=loadgroup tests/$(ROOM) $(PYTEST)
 else
-	@$(SHARED); $(MAKE) --no-print-directory --keep-going --jobs=5 lint $(wordlist 1,2,$(ROOMS:%=room-%)) postgres \
+	@$(SHARED); $(MAKE) --no-print-directory --keep-going --jobs=4 lint $(wordlist 1,2,$(ROOMS:%=room-%)) postgres \
 		types layers migrations $(ROOMS:%=room-%)
 endif
 
 # More than there are cores: while one waits for an instance or a clock, the others compute.
 sqlite: $(VENV)/.dev
-	@$(SHARED); $(MAKE) --no-print-directory --keep-going --jobs=5 $(ROOMS:%=room-%)
+	@$(SHARED); $(MAKE) --no-print-directory --keep-going --jobs=4 $(ROOMS:%=room-%)
 
 $(ROOMS:%=room-%): room-%: $(VENV)/.dev
 	@FLUX_TESTS_ROOM=$* $(BIN)/python -m pytest -q -p no:xdist tests/$* $(PYTEST) | sed -u 's/^/$*: /'
