@@ -84,6 +84,16 @@ class BadOrigin(Forbidden):
     message = "Requests from web pages of other sites are not allowed."
 
 
+class ReservedPath(Forbidden):
+    code = "reserved_path"
+    message = "The store manages this path itself. Choose another path."
+
+
+class ReadOnlyPath(Forbidden):
+    code = "read_only"
+    message = "This path is read-only. Write to another path, or propose the change."
+
+
 class NotFound(FluxError, ValueError):
     code, status, exit_status = "not_found", 404, 66
     message = "Not found."
@@ -109,6 +119,11 @@ class Conflict(FluxError, RuntimeError):
 
     code, status, exit_status = "conflict", 409, 75
     message = "It has changed since you read it. Read it again."
+
+
+class AlreadyExists(Conflict):
+    code = "already_exists"
+    message = "It exists already. Open the existing one, or choose another name."
 
 
 class IdempotencyKeyReused(Conflict):
@@ -176,6 +191,11 @@ class Invalid(FluxError, ValueError):
         listed = list(allowed)
         says = f"Allowed: {', '.join(listed)}." if listed else f"This call has no {what}s."
         return cls(f"Unknown {what} {name[:64]!r}. {says}", field=name[:64], allowed=listed)
+
+
+class InvalidPath(Invalid):
+    code = "invalid_path"
+    message = "The path is not allowed. Use names separated by '/', for example notes/today.md."
 
 
 class HeadersTooLarge(FluxError, ValueError):

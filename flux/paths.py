@@ -1,0 +1,204 @@
+"""Rules of paths and names in stores: which a file may have, which are reserved, which a prefix protects.
+
+Server, client and local stores use the same rules, so this module imports the error table and nothing else of ours. A
+path either comes back byte for byte as it was given or is refused.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from urllib.parse import unquote_to_bytes
+
+from fluxcore.errors import InvalidPath, ReservedPath
+
+MAX_PATH = 1024  # bytes in UTF-8
+MAX_NAME = 255  # bytes of a key in UTF-8
+MESSAGES = "messages.json"
+RESERVED = (MESSAGES, "audit", "meta", "versions")  # first names that a store keeps for itself
+DEFAULT = "default"  # project and domain of a store that names none
+NAMESPACE, LAYOUT = "agents/memory-store", "v0"  # of flyte's address of a store
+
+_ONE_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
+_DRIVE = re.compile(r"[A-Za-z]:")
+# Controls, surrogates, unassigned and private characters, separators of lines.
+_REFUSED = frozenset({"Cc", "Cs", "Cn", "Co", "Zl", "Zp"})
+# Characters without a form of their own that a script may need: joiners, and the selectors of emoji.
+_JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f")
+_INVISIBLE = frozenset("\u115f\u1160\u3164\uffa0\u034f\u2800")
+# Look-alikes of slashes that no compatibility form turns into one.
+_SLASHES = frozenset("\u2044\u2215\u29f8\u29f9\u2571\u2572\u2216\u29f5\u27cb\u27cd")
+# Look-alikes of the letters in reserved names, from Cyrillic, Greek, Armenian, phonetic and other letters.
+_LOOK_ALIKES = {
+    ord(other): letter
+    for letter, others in {
+        "a": "\u0430\u03b1\u0251\uab7a",
+        "d": "\u0501\u0257\ua4d2",
+        "e": "\u0435\u212e\u04bd\uab32",
+        "g": "\u0261\u0581\u018d",
+        "i": "\u0456\u03b9\u0269\u0131\u04cf\u1fbe\ua647l1",
+        "j": "\u0458\u03f3",
+        "m": "\u043c\u217f\u028d",
+        "n": "\u0578\u057c\u03b7",
+        "o": "\u043e\u03bf\u0585\u0b6d0",
+        "r": "\u0433\u1d26\uab47",
+        "s": "\u0455\ua731\u01bd\uabaa",
+        "t": "\u0442\u03c4\u1d1b",
+        "u": "\u057d\u03c5\u028b\ua79f",
+        "v": "\u0475\u03bd\u1d20\u05d8\uaba9",
+    }.items()
+    for other in others
+}
+
+
+def checked_path(path: str) -> str:
+    """The path, if a file may have it."""
+    if not isinstance(path, str) or not path:
+        raise InvalidPath("Empty path. Name a file, for example notes/today.md.", field="path")
+    _check_characters(path, "path", MAX_PATH)
+    if "\\" in path:
+        raise InvalidPath("The path contains a backslash. Separate names with '/'.", field="path")
+    if path.startswith("/") or _DRIVE.match(path):
+        raise InvalidPath("The path must be relative: it may not begin with '/' or a drive.", field="path")
+    for name in path.split("/"):
+        _check_segment(name)
+    return path
+
+
+def writable_path(path: str) -> str:
+    """The path, if a caller may write there: none of the names that a store keeps for itself."""
+    first = checked_path(path).partition("/")[0]
+    for form in _readings(first):
+        if _skeleton(form) in _RESERVED_SKELETONS:
+            raise ReservedPath(
+                f"{first!r} is reserved: a store keeps {', '.join(RESERVED)} for itself. Choose another name.",
+                path=path,
+            )
+    return path
+
+
+def tidy_path(path: str) -> str:
+    """The path as flyte reads it: empty and `.` segments are dropped; then checked like every other."""
+    if not isinstance(path, str) or path.startswith("/"):
+        return checked_path(path)
+    return checked_path("/".join(name for name in path.split("/") if name not in ("", ".")))
+
+
+def checked_prefix(prefix: str) -> str:
+    """A folder in its one form: without a slash at the end; empty for the whole store."""
+    prefix = prefix.removesuffix("/")
+    return checked_path(prefix) if prefix else ""
+
+
+def is_under(path: str, prefix: str) -> bool:
+    """Whether a prefix covers a path: `memory` covers `memory` and `memory/a`, never `memory_notes`."""
+    prefix = prefix.rstrip("/")
+    return not prefix or path == prefix or path.startswith(f"{prefix}/")
+
+
+def protecting(path: str, prefixes: Iterable[str]) -> str | None:
+    """The first prefix that covers the path. Case makes no difference: file systems differ in it."""
+    folded = path.casefold()
+    return next((prefix for prefix in prefixes if is_under(folded, prefix.casefold())), None)
+
+
+def checked_key(key: str) -> str:
+    """The key of a store: one segment of a path, of any script."""
+    if not isinstance(key, str) or key in ("", ".", "..") or "/" in key or "\\" in key:
+        raise InvalidPath("The key of a store must be a single path segment, not empty, '.' or '..'.", field="key")
+    return _check_characters(key, "key", MAX_NAME)
+
+
+def checked_name(name: str, what: str) -> str:
+    """The name of an organisation, project or domain."""
+    if not isinstance(name, str) or not _ONE_NAME.fullmatch(name) or ".." in name:
+        raise InvalidPath(
+            f"{what} must be 1 to 64 of a-z, A-Z, 0-9, '.', '_' and '-', beginning and ending with a letter or digit.",
+            field=what,
+        )
+    return name
+
+
+def remote_path(root: str, org: str, project: str, domain: str, key: str) -> str:
+    """Address of a store below a storage root, as flyte computes it."""
+    return joined(root, NAMESPACE, LAYOUT, org, project, domain, key)
+
+
+def joined(*parts: str) -> str:
+    """Parts of an address joined by single slashes; empty ones are left out, the scheme of the first is kept."""
+    present = [part for part in parts if part.strip("/")]
+    if not present:
+        return ""
+    first, *rest = present
+    return "/".join([first.rstrip("/"), *(part.strip("/") for part in rest)])
+
+
+def _check_characters(text: str, what: str, most: int) -> str:
+    refused = next((char for char in text if _is_refused(char)), None)
+    if refused is not None:
+        raise InvalidPath(
+            f"The {what} contains the character U+{ord(refused):04X}, which is invisible or not allowed. Remove it.",
+            field=what,
+        )
+    size = len(text.encode())
+    if size > most:
+        raise InvalidPath(f"The {what} is too long: {size} bytes, at most {most}.", field=what, limit=most)
+    if unicodedata.normalize("NFC", text) != text:
+        raise InvalidPath(f"The {what} must be in the Unicode form NFC. Normalize it before sending.", field=what)
+    return text
+
+
+def _is_refused(char: str) -> bool:
+    if char.isascii():
+        return not char.isprintable()
+    category = unicodedata.category(char)
+    return category in _REFUSED or (category == "Cf" and char not in _JOINERS) or char in _INVISIBLE
+
+
+def _check_segment(name: str) -> None:
+    if not name:
+        raise InvalidPath(
+            "The path has an empty segment. Use single slashes, none at the beginning or end.", field="path"
+        )
+    if name != name.strip():
+        raise InvalidPath(f"The name {name!r} begins or ends with white space. Remove it.", field="path")
+    for form in _readings(name):
+        if _is_dots(form):
+            raise InvalidPath(f"Path traversal is not allowed: {name!r} means another folder.", field="path")
+        if "/" in form or "\\" in form or any(char in _SLASHES or _is_refused(char) for char in form):
+            raise InvalidPath(f"The name {name!r} contains or looks like a separator of folders.", field="path")
+
+
+def _is_dots(name: str) -> bool:
+    """Whether a name has nothing but dots, as `.`, `..` and their look-alikes."""
+    seen = "".join(char for char in name if char not in _JOINERS)
+    return not seen.strip(". \u00b7\u0323\u2027\u30fb\u0701\u0702\u06d4\ua4f8")
+
+
+def _readings(name: str) -> list[str]:
+    """The name as programs may read it: as it is, in its compatibility form, and with its escapes decoded."""
+    found = [name]
+    while (decoded := _unescaped(found[-1])) != found[-1] and len(found) < 8:
+        found.append(decoded)
+    return [*found, *(unicodedata.normalize("NFKC", form) for form in found)]
+
+
+def _unescaped(name: str) -> str:
+    """The name with percent escapes decoded. Bytes that are no UTF-8 read as a separator, so that they are refused."""
+    if "%" not in name:
+        return name
+    try:
+        return unquote_to_bytes(name).decode()
+    except UnicodeDecodeError:
+        return "/"
+
+
+def _skeleton(name: str) -> str:
+    """A name as it looks: compatibility form, case folded, without what is invisible, look-alikes as ASCII."""
+    form = unicodedata.normalize("NFKD", name).casefold()
+    form = "".join(char for char in form if unicodedata.category(char) not in ("Mn", "Cf"))
+    return form.translate(_LOOK_ALIKES).rstrip(". ")
+
+
+_RESERVED_SKELETONS = frozenset(map(_skeleton, RESERVED))
