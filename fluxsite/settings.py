@@ -96,6 +96,7 @@ INSTALLED_APPS = [
     "memory.grains",
     "memory.extraction",
     "memory.keyvalue",
+    "memory.artifacts",
     "memory.health",
     "memory.transfer",
     "memory.api",

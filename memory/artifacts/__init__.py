@@ -1,0 +1,1 @@
+"""Stores of files with versions and a transcript of messages."""

@@ -1,0 +1,7 @@
+from django.apps import AppConfig
+
+
+class ArtifactsConfig(AppConfig):
+    name = "memory.artifacts"
+    label = "artifacts"
+    verbose_name = "Stores"
