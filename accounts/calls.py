@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from accounts.principals import Principal
-from accounts.verbs import Asks, LargeAnswers, RunningCall, selector, verb
+from accounts.verbs import Asks, LargeAnswers, Refused, RunningCall, selector, verb
 from flux.calls import schema
 from flux.calls.base import PLACES, Call, CallAtPlace
 from fluxcore.errors import Invalid
@@ -31,7 +31,7 @@ _asks: dict[type[Call], Asks] = {}
 
 
 def handles(
-    call: type[Call], *, asks: Asks | None = None, large: LargeAnswers | None = None
+    call: type[Call], *, asks: Asks | None = None, large: LargeAnswers | None = None, refused: Refused | None = None
 ) -> Callable[[Callable[..., Any]], Handler]:
     """Make a function the handler of a declared call: its verb or selector."""
 
@@ -43,7 +43,7 @@ def handles(
         if call.reads:
             wrapped: Handler = selector(call.verb, needs=needed(call), asks=asks)(check_first)
         else:
-            wrapped = verb(call.verb, needs=needed(call), asks=asks, large=large)(check_first)
+            wrapped = verb(call.verb, needs=needed(call), asks=asks, large=large, refused=refused)(check_first)
         return register(call, wrapped, asks=asks)
 
     return decorate

@@ -117,6 +117,16 @@ class Capabilities:
             return False
         return self.within is None or self.within.scoped(operation)
 
+    def reaches(self, operation: str, prefix: str) -> bool:
+        """Whether the operation is allowed for some name that begins with the prefix."""
+        for sufficient in sufficient_operations(operation):
+            scopes_of = self._scopes.get(sufficient, ())
+            if sufficient in self._everything or any(
+                globs.compile_glob(one).matches_below(prefix) for one in scopes_of
+            ):
+                return self.within is None or self.within.reaches(operation, prefix)
+        return False
+
     def anywhere(self, operation: str) -> bool:
         """Whether the operation is allowed for some names in any namespace."""
         held = {without_namespace(name) for name in (*self._everything, *self._scopes)}

@@ -43,3 +43,10 @@ def bind(claimed: str | None, *, ceiling: str) -> str:
             ceiling=ceiling,
         )
     return claimed
+
+
+def of_person_or(claimed: str | None, *, person: bool, ceiling: str) -> str:
+    """Origin of a content: what a person writes without a claim is stated by a user; an agent's as `bind` decides."""
+    if claimed is None and person:
+        return lowest("user_stated", ceiling)
+    return bind(claimed, ceiling=ceiling)

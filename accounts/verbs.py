@@ -16,7 +16,7 @@ from accounts import audit
 from accounts.authorise import authorise
 from accounts.principals import Principal
 from fluxcore import events
-from fluxcore.errors import Forbidden, Invalid
+from fluxcore.errors import FluxError, Forbidden, Invalid
 from fluxcore.writes import booth, idempotency, limits, write_locks
 from fluxcore.writes.limits import Ticket
 from fluxcore.writes.preconditions import NONE, UNSET, Precondition
@@ -90,6 +90,9 @@ REGISTRY: dict[str, str] = {}  # verb -> the operation it needs
 # Function of principal and arguments that returns the operations a call needs, with the names they are for.
 Asks = Callable[[Principal, dict[str, Any]], Iterable[tuple[str, str | None]]]
 
+# Function that is told of a refused call: its principal, what was given to the verb, and the refusal.
+Refused = Callable[[Principal, dict[str, Any], FluxError], None]
+
 
 @dataclass(frozen=True)
 class LargeAnswers:
@@ -107,10 +110,12 @@ def verb(
     secret: bool = False,
     asks: Asks | None = None,
     large: LargeAnswers | None = None,
+    refused: Refused | None = None,
 ) -> Callable[[Callable[..., Change]], Verb]:
     """Make a function a verb: `@verb("grains.store", needs="grains.write")`.
 
-    If the needed operations depend on the arguments, `asks` returns them for each call.
+    If the needed operations depend on the arguments, `asks` returns them for each call. `refused` is called when a call
+    is refused, before the refusal goes to the caller.
 
     A `secret` verb has arguments or answers that must not be stored in clear, so it takes no idempotency key: the key's
     row would store its answer and a digest of its arguments.
@@ -119,8 +124,7 @@ def verb(
     def decorate(body: Callable[..., Change]) -> Verb:
         REGISTRY[name] = needs
 
-        @wraps(body)
-        def call(
+        def run(
             principal: Principal,
             /,
             *,
@@ -174,7 +178,18 @@ def verb(
                 return large.restore(principal, arguments, answer) if large is not None else answer
             return answer
 
-        return call
+        if refused is None:
+            return wraps(body)(run)
+
+        @wraps(body)
+        def run_and_note_refusal(principal: Principal, /, **given: Any) -> Any:
+            try:
+                return run(principal, **given)
+            except FluxError as error:
+                refused(principal, given, error)
+                raise
+
+        return run_and_note_refusal
 
     return decorate
 

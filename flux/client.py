@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -22,6 +24,7 @@ DEFAULT_URL = "http://127.0.0.1:7465"
 TIMEOUT = 30.0  # seconds for one try: connecting, sending and reading the answer
 CONNECT = 5.0  # seconds to connect
 RETRIES = 3
+PART = 256 * 1024  # bytes of a file that are read at once
 PATIENCE = 30.0  # seconds that one call waits between its tries, in total
 _NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
@@ -78,6 +81,27 @@ class _BoundedAnswer:
             raise httpx2.ReadTimeout("the answer took too long")
 
 
+def _parts(body: bytes | Path | None) -> Any:
+    """A body as the synchronous client sends it; a file in parts."""
+    return _file_parts(body) if isinstance(body, Path) else body
+
+
+def _async_parts(body: bytes | Path | None) -> Any:
+    return _async_file_parts(body) if isinstance(body, Path) else body
+
+
+def _file_parts(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while part := file.read(PART):
+            yield part
+
+
+async def _async_file_parts(path: Path) -> AsyncIterator[bytes]:
+    parts = _file_parts(path)
+    while part := await asyncio.to_thread(next, parts, b""):
+        yield part
+
+
 class FluxClient(Rooms, Sends):
     """Synchronous client of a memory server. Threads may share it; close it, or use it with `with`."""
 
@@ -111,7 +135,7 @@ class FluxClient(Rooms, Sends):
         reading = _BoundedAnswer(self._settings.timeout)
         try:
             with self._http.stream(
-                request.method, request.url, headers=request.headers, content=request.body
+                request.method, request.url, headers=request.headers, content=_parts(request.body)
             ) as answer:
                 for piece in answer.iter_bytes():
                     reading.take(piece)
@@ -164,7 +188,7 @@ class AsyncFluxClient(Rooms, AsyncSends):
         reading = _BoundedAnswer(self._settings.timeout)
         try:
             async with self._http.stream(
-                request.method, request.url, headers=request.headers, content=request.body
+                request.method, request.url, headers=request.headers, content=_async_parts(request.body)
             ) as answer:
                 async for piece in answer.aiter_bytes():
                     reading.take(piece)

@@ -19,6 +19,7 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, overload
 from urllib.parse import quote
 
@@ -32,6 +33,7 @@ MAX_ANSWER = 64 * 1024 * 1024  # maximum bytes of an answer; no answer of this A
 FIRST_PAUSE = 0.2  # seconds before the second try; each later one waits twice as long
 # Statuses of temporary refusals: nothing was written, or the idempotency key prevents a second write.
 RETRIED = frozenset({429, 503})
+AnswerForm = Literal["json", "text", "bytes"]
 
 
 class _Null:
@@ -45,7 +47,9 @@ NULL = _Null()
 class CallArguments(Generic[T]):
     """Arguments of a call by where they are sent: path, query or body. `T` is the type of the answer."""
 
-    body: Mapping[str, Any] | None = None
+    body: Mapping[str, Any] | None = None  # fields of a JSON body
+    content: bytes | Path | None = None  # a body that is sent as it is; its labels are in the query
+    headers: Mapping[str, str] = field(default_factory=dict)
     path: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, Any] = field(default_factory=dict)
 
@@ -57,8 +61,8 @@ class Request(Generic[T]):
     method: str
     url: str
     headers: Mapping[str, str]
-    body: bytes | None
-    text: bool  # the answer is text and not JSON
+    body: bytes | Path | None
+    gives: AnswerForm
     repeatable: bool  # sending it twice has the same effect as once
 
 
@@ -66,9 +70,14 @@ class call:
     """Decorator of a method that is a REST call; it works on synchronous and asynchronous clients."""
 
     def __init__(
-        self, method: str, route: str, *, kind: Literal["read", "recall", "write"] | None = None, text: bool = False
+        self,
+        method: str,
+        route: str,
+        *,
+        kind: Literal["read", "recall", "write"] | None = None,
+        gives: AnswerForm = "json",
     ) -> None:
-        self.method, self.route, self.text = method, route, text
+        self.method, self.route, self.gives = method, route, gives
         # A recall leaves a trace. Sent again after its answer was lost, it would leave a second one, so it is not.
         self.kind = kind or ("read" if method == "GET" else "write")
 
@@ -81,8 +90,14 @@ class call:
         url = PREFIX + self.route.format(**path)
         if query:
             url += "?" + "&".join(f"{quote(name)}={quote(value, safe='')}" for name, value in query)
-        headers, body = {"Accept": "*/*" if self.text else "application/json"}, None
-        if self.method != "GET":
+        headers, body = {"Accept": "application/json" if self.gives == "json" else "*/*"}, arguments.content
+        headers |= arguments.headers
+        if arguments.content is not None:
+            headers.setdefault("Content-Type", "application/octet-stream")
+            if isinstance(body, Path):
+                headers["Content-Length"] = str(body.stat().st_size)
+            headers.setdefault("Idempotency-Key", uuid.uuid4().hex)
+        elif self.method != "GET":
             given = {name: value for name, value in (arguments.body or {}).items() if value is not None}
             given = {name: None if value is NULL else value for name, value in given.items()}
             if self.kind == "write":
@@ -90,7 +105,7 @@ class call:
                 headers["Idempotency-Key"] = given.pop("idempotency_key", None) or uuid.uuid4().hex
             body = json.dumps(given, ensure_ascii=False, allow_nan=False).encode("utf-8", "surrogatepass")
             headers["Content-Type"] = "application/json"
-        return Request(self.method, url, headers, body, self.text, self.kind != "recall")
+        return Request(self.method, url, headers, body, self.gives, self.kind != "recall")
 
 
 def _segment(value: str) -> str:
@@ -140,7 +155,9 @@ def parsed(request: Request[T], status: int, headers: Mapping[str, str], body: b
     """Value of an answer, or the exception for a refusal (returned, not raised)."""
     if status != 200:
         return refusal(status, body, headers.get("retry-after"))
-    if request.text:
+    if request.gives == "bytes":
+        return body
+    if request.gives == "text":
         return body.decode("utf-8", "replace")
     try:
         return json.loads(body)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
-from urllib.parse import unquote_to_bytes
+from datetime import UTC, datetime
+from urllib.parse import quote, unquote_to_bytes
 
 from fluxcore.errors import InvalidPath, ReservedPath
 
@@ -123,6 +124,17 @@ def checked_name(name: str, what: str) -> str:
 def remote_path(root: str, org: str, project: str, domain: str, key: str) -> str:
     """Address of a store below a storage root, as flyte computes it."""
     return joined(root, NAMESPACE, LAYOUT, org, project, domain, key)
+
+
+def version_file(path: str, at: datetime, sha: str) -> str:
+    """Name of a version of a file in flyte's layout, by path, time to the second and digest."""
+    stamp = at.astimezone(UTC).isoformat(timespec="seconds").replace(":", "-")
+    return f"versions/{encoded(path)}/{stamp}_{sha}.txt"
+
+
+def encoded(path: str) -> str:
+    """A path as one name: percent-encoded, the slashes too."""
+    return quote(path, safe="")
 
 
 def joined(*parts: str) -> str:

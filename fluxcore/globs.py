@@ -42,13 +42,23 @@ class Glob:
     def matches(self, name: str) -> bool:
         if self._literal is not None:
             return name == self._literal
+        return bool(self._after(name) & self._last)
+
+    def matches_below(self, prefix: str) -> bool:
+        """Whether some name that begins with the prefix matches."""
+        if self._literal is not None:
+            return self._literal.startswith(prefix)
+        return bool(self._after(prefix))
+
+    def _after(self, name: str) -> int:
+        """The positions after a name or its beginning; none if the pattern does not match so far."""
         positions = self._first
         for character in name:
             loop = self._loop_at_slash if character == "/" else self._loop
             positions = self._entered((positions & self._step.get(character, 0)) << 1 | positions & loop)
             if not positions:
-                return False
-        return bool(positions & self._last)
+                break
+        return positions
 
     def _entered(self, positions: int) -> int:
         # One step is enough, because two wildcards are never adjacent.

@@ -31,6 +31,7 @@ SWITCHED_GROUPS: dict[str, str] = {
     "extraction": "submit whole texts, from which a local model extracts single statements",
     "memory": "exact memory: values under keys",
     "board": "boards, locks and queues shared with other agents",
+    "artifacts": "stores of files with versions, and transcripts of conversations",
 }
 
 Run = Callable[[Principal, dict[str, Any]], dict[str, Any]]

@@ -58,6 +58,7 @@ class Call(Declared):
     tagged: ClassVar[bool] = False  # the version in the answer is its ETag
     tool: ClassVar[str | None] = ""  # MCP tool; empty: named like the SDK method; None: no tool
     group: ClassVar[str] = ""  # group of tools and shell commands; a call with a place is in its group
+    command: ClassVar[str] = ""  # shell command, where it is not named like the group
     title: ClassVar[str] = ""  # title of the MCP tool
     reads: ClassVar[bool] = False  # changes nothing (MCP: readOnlyHint)
     repeats: ClassVar[bool] = False  # repeating it changes nothing more (MCP: idempotentHint)

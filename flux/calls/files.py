@@ -20,7 +20,7 @@ from flux.calls.store_answers import (
     VersionDiff,
     VersionList,
 )
-from flux.calls.stores import STORE, Actor, Count, FilePath, StoreRead, StoreRef, StoreWrite
+from flux.calls.stores import CREATE, STORE, Actor, Count, FilePath, StoreRead, StoreRef, StoreWrite
 from flux.calls.types import Cursor, Sha256
 
 MAX_FILES_PAGE, MAX_VERSIONS_PAGE, MAX_MATCHES = 1000, 1000, 200
@@ -63,6 +63,7 @@ class WriteFile(FileWrite, Answers[FileWritten]):
     expected_sha: Sha256 | None = _EXPECTED
     content_type: ContentType | None = Field(None, description="Default: by the ending of the path.")
     provenance: Provenance | None = _PROVENANCE
+    create: bool | None = CREATE
 
 
 class AppendFile(FileWrite, Answers[FileWritten]):
@@ -75,6 +76,7 @@ class AppendFile(FileWrite, Answers[FileWritten]):
     text: str = Field(description="What is added.")
     expected_sha: Sha256 | None = _EXPECTED
     provenance: Provenance | None = _PROVENANCE
+    create: bool | None = CREATE
 
 
 class ListFiles(StoreRead, Answers[FilePage]):
@@ -104,7 +106,7 @@ class GetFileFacts(StoreRead, Answers[FileFacts]):
 
 
 class MoveFiles(FileWrite, Answers[FilesMoved]):
-    """Rename or copy a file, or with recursive a folder. Nothing that exists is overwritten, unless overwrite is given."""
+    """Rename or copy a file, or with recursive a folder. Existing files are replaced only with overwrite."""
 
     sdk, verb, rest = "move_files", "files.move", "POST /stores/{store}/move"
     title, shell = "Rename or copy files", ("mv {store} {path} {to}", "cp {store} {path} {to} keep=true")

@@ -27,6 +27,17 @@ ROOMS: tuple[Room, ...] = (
         "exact.md",
         {"flux.calls.keys": ("memory", "board"), "flux.calls.boards": ("board",)},
     ),
+    Room(
+        "stores",
+        "StoreCalls",
+        "Stores of files with a transcript.",
+        "artifacts.md",
+        {
+            "flux.calls.stores": ("artifacts", "files"),
+            "flux.calls.files": ("artifacts", "files"),
+            "flux.calls.transcripts": ("artifacts", "transcript"),
+        },
+    ),
 )
 
 

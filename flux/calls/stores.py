@@ -1,6 +1,6 @@
 """Declared calls on stores: create, open, list, delete. Handlers: `memory/artifacts/`."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -16,6 +16,7 @@ Count = Annotated[int, Field(ge=1, le=MAX_VERSION)]
 Days = Annotated[float, Field(gt=0, le=36_500, allow_inf_nan=False), ("exclusiveMinimum", 0)]
 Actor = Annotated[str, Field(max_length=128), ("pattern", r"^[^\u0000-\u001f\u007f]*$")]
 STORE = Field(description="The store: its id, or its key if org, project and domain are the default ones.")
+CREATE = Field(None, description="true: create the store, named by its key, if there is none.")
 MAX_STORES_PAGE, MAX_TAIL = 200, 1000
 
 
@@ -24,6 +25,7 @@ class StoreRead(Read):
 
     needs: ClassVar[tuple[str, ...]] = ("artifacts.read",)
     group: ClassVar[str] = "artifacts"
+    command: ClassVar[str] = "files"
     tool: ClassVar[str | None] = None
 
 
@@ -32,16 +34,13 @@ class StoreWrite(Write):
 
     needs: ClassVar[tuple[str, ...]] = ("artifacts.write",)
     group: ClassVar[str] = "artifacts"
+    command: ClassVar[str] = "files"
     tool: ClassVar[str | None] = None
 
 
-class NewStore(StoreWrite):
-    """A call that makes a store: its coordinates and its policy, which only an owner of the space can change later."""
+class StorePolicy(StoreWrite):
+    """A call that sets the policy of a store. Its creator does; later only an owner of the space changes it."""
 
-    key: Segment = Field(description="Name of the store: one path segment of any script.")
-    org: Segment | None = Field(None, description="Default: the space.")
-    project: Segment | None = Field(None, description="Default: default.")
-    domain: Segment | None = Field(None, description="Default: default.")
     read_only_prefixes: Annotated[list[FilePath], Field(max_length=100)] | None = Field(
         None, description="Folders or files that agents cannot write: memory protects memory and memory/**."
     )
@@ -53,6 +52,15 @@ class NewStore(StoreWrite):
     retention_days: Days | None = Field(None, description="Days after which earlier versions are removed.")
     recallable: bool | None = Field(None, description="Whether recall finds what is in its files and messages.")
     ephemeral: bool | None = Field(None, description="Deleted whenever the instance starts.")
+
+
+class NewStore(StorePolicy):
+    """A call that makes a store: its coordinates and its policy."""
+
+    key: Segment = Field(description="Name of the store: one path segment of any script.")
+    org: Segment | None = Field(None, description="Default: the space.")
+    project: Segment | None = Field(None, description="Default: default.")
+    domain: Segment | None = Field(None, description="Default: default.")
 
 
 class CreateStore(NewStore, Answers[StoreFacts]):
@@ -116,6 +124,18 @@ class UndeleteStore(StoreWrite, Answers[StoreFacts]):
     store: StoreRef = STORE
 
 
+class ChangePolicy(StorePolicy, Answers[StoreFacts]):
+    """Change the policy of a store. Owners of the space and the command line do; agents only set it at creation."""
+
+    sdk, verb = "", "stores.policy"
+    needs, shell = ("policy",), ("policy {store}",)
+
+    store: StoreRef = STORE
+    without: list[Literal["max_versions", "max_files", "max_bytes", "retention_days"]] | None = Field(
+        None, description="A limit to remove."
+    )
+
+
 class ReadStoreTail(StoreRead, Answers[StoreTail]):
     """The newest changes of a store, refused ones included, oldest first."""
 
@@ -136,5 +156,6 @@ CALLS: tuple[type[Call], ...] = (
     ListStores,
     DeleteStore,
     UndeleteStore,
+    ChangePolicy,
     ReadStoreTail,
 )

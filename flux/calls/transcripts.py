@@ -7,7 +7,7 @@ from pydantic import Field
 from flux.calls.base import Answers, Call, Read, Write
 from flux.calls.files import Provenance
 from flux.calls.store_answers import MessagePage, MessagesAppended, MessagesRemoved, MessagesRestored
-from flux.calls.stores import STORE, Actor, StoreRef
+from flux.calls.stores import CREATE, STORE, Actor, StoreRef
 from flux.calls.types import VersionOrNone
 
 MAX_MESSAGES = 1000  # of one call
@@ -19,6 +19,7 @@ class TranscriptRead(Read):
 
     needs: ClassVar[tuple[str, ...]] = ("transcript.read",)
     group: ClassVar[str] = "artifacts"
+    command: ClassVar[str] = "transcript"
     tool: ClassVar[str | None] = None
 
     store: StoreRef = STORE
@@ -29,6 +30,7 @@ class TranscriptWrite(Write):
 
     needs: ClassVar[tuple[str, ...]] = ("transcript.write",)
     group: ClassVar[str] = "artifacts"
+    command: ClassVar[str] = "transcript"
     tool: ClassVar[str | None] = None
 
     store: StoreRef = STORE
@@ -49,6 +51,7 @@ class AppendMessages(TranscriptWrite, Answers[MessagesAppended]):
     session: Label | None = Field(None, description="Conversation the messages belong to.")
     speaker: Label | None = Field(None, description="Who says them, where a message has no name or speaker.")
     provenance: Provenance | None = Field(None, description="Provenance of the messages.")
+    create: bool | None = CREATE
 
 
 class ReadMessages(TranscriptRead, Answers[MessagePage]):

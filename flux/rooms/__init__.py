@@ -2,17 +2,29 @@
 
 from flux.rooms.clusters import ClusterCalls
 from flux.rooms.feedback import FeedbackCalls
+from flux.rooms.files import FileCalls
 from flux.rooms.grains import GrainCalls
 from flux.rooms.graph import GraphCalls
 from flux.rooms.instance import InstanceCalls
 from flux.rooms.keyvalue import KeyValueCalls
 from flux.rooms.me import OwnCalls
 from flux.rooms.recalls import RecallCalls
+from flux.rooms.stores import StoreCalls
 from flux.rooms.watching import Watching
 
 
 class Rooms(
-    GrainCalls, RecallCalls, FeedbackCalls, ClusterCalls, GraphCalls, KeyValueCalls, Watching, OwnCalls, InstanceCalls
+    GrainCalls,
+    RecallCalls,
+    FeedbackCalls,
+    ClusterCalls,
+    GraphCalls,
+    KeyValueCalls,
+    StoreCalls,
+    FileCalls,
+    Watching,
+    OwnCalls,
+    InstanceCalls,
 ):
     """All calls of both clients."""
 
@@ -20,6 +32,7 @@ class Rooms(
 __all__ = [
     "ClusterCalls",
     "FeedbackCalls",
+    "FileCalls",
     "GrainCalls",
     "GraphCalls",
     "InstanceCalls",
@@ -27,5 +40,6 @@ __all__ = [
     "OwnCalls",
     "RecallCalls",
     "Rooms",
+    "StoreCalls",
     "Watching",
 ]

@@ -6,7 +6,7 @@ from flux.core import CallArguments, call
 
 
 class GraphCalls:
-    @call("GET", "graph/export", text=True)
+    @call("GET", "graph/export", gives="text")
     def export_graph(
         self, format: str | None = None, around: str | None = None, hops: int | None = None, limit: int | None = None
     ) -> CallArguments[str]:

@@ -22,7 +22,7 @@ class InstanceCalls:
         """Whether the server can serve writes now."""
         return CallArguments()
 
-    @call("GET", "metrics", text=True)
+    @call("GET", "metrics", gives="text")
     def metrics(self) -> CallArguments[str]:
         """Metrics as Prometheus text, summed over all processes."""
         return CallArguments()

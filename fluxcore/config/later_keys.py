@@ -8,12 +8,11 @@ from fluxcore.config.key import key
 
 TRUTH = "comparing what memories state"
 CONSOLIDATION = "consolidation"
-FILES = "stores of files"
 
 
 @dataclass(frozen=True)
 class LaterKeys:
-    """Keys of comparing memories, of consolidation and of file storage."""
+    """Keys of comparing memories and of consolidation."""
 
     EPISTEMIC_CHECK_ENABLED: bool = key(True, "compare the truth of near-equal texts", hot=True, comes_with=TRUTH)
     CONTRADICTION_CONFIDENCE_PENALTY: float = key(
@@ -60,8 +59,4 @@ class LaterKeys:
         high=1e5,
         hot=True,
         comes_with=CONSOLIDATION,
-    )
-    BLOBS_URL: str = key("", "address of blob storage (s3://...); empty: the data home", comes_with=FILES)
-    MAX_FILE_BYTES: int = key(
-        67_108_864, "bytes of one file that is sent or stored", low=1, high=2**40, hot=True, comes_with=FILES
     )

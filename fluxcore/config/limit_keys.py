@@ -9,7 +9,7 @@ from fluxcore.config.key import key
 
 @dataclass(frozen=True)
 class LimitKeys:
-    """Keys of what agents may store, recall and change, and of the history of keys."""
+    """Keys of what agents may store, recall and change, and of what is kept of keys and stores."""
 
     READ_WORKERS: int = key(3, "recalls that run at once in a process", low=1, high=64)
     ARENA_MEMORY_MB: int = key(
@@ -62,3 +62,23 @@ class LimitKeys:
         100_000, "deleted keys of a namespace whose last version is kept", low=0, high=100_000_000, hot=True
     )
     KV_WATCH_DAYS: float = key(7.0, "days a watch can go back", low=0.1, high=3650, hot=True)
+    BLOBS_URL: str = key("", "address of blob storage (s3://...); empty: the data home")
+    MAX_FILE_BYTES: int = key(67_108_864, "bytes of one file that is sent or stored", low=1, high=2**40, hot=True)
+    MAX_STORES_PER_SPACE: int = key(10_000, "stores of a space", low=1, high=10_000_000, hot=True)
+    MAX_STORE_BYTES_PER_SPACE: int = key(
+        10_737_418_240,
+        "bytes of files, their versions and messages in all stores of a space",
+        low=1,
+        high=10**15,
+        hot=True,
+    )
+    MAX_STORE_FILES: int = key(100_000, "files of one store", low=1, high=10**9, hot=True)
+    MAX_FILE_WRITES_PER_MINUTE: int = key(
+        3000, "files and messages one agent may write in any 60 seconds", low=1, high=10_000_000, hot=True
+    )
+    STORE_UNDELETE_DAYS: float = key(
+        30.0, "days a deleted store, or removed messages, can be restored", low=0, high=3650, hot=True
+    )
+    STORE_LOG_DAYS: float = key(
+        90.0, "days the log of a store keeps refusals and writes that changed nothing", low=0, high=3650, hot=True
+    )

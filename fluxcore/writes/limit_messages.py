@@ -36,6 +36,7 @@ RATES = {
     "recalls": Rate("recalls of one agent", "MAX_RECALLS_PER_MINUTE"),
     "votes": Rate("ratings by one agent", "MAX_VOTES_PER_MINUTE"),
     "kv": Rate("keys, locks and tasks changed by one agent", "MAX_KV_WRITES_PER_MINUTE"),
+    "files": Rate("files and messages written by one agent", "MAX_FILE_WRITES_PER_MINUTE"),
     "grant_requests": Rate("requests for capabilities of one agent"),
     "refusals": Rate("refused requests of one caller"),
     "sign-in": Rate("sign-in attempts from one address"),

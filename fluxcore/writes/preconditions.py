@@ -67,6 +67,11 @@ def from_headers(if_match: str | None, if_none_match: str | None) -> Preconditio
     tag = if_match.strip().strip('"')
     if tag.startswith("v") and tag[1:].isascii() and tag[1:].isdigit() and len(tag) <= 17:
         return Precondition(expected_version=int(tag[1:]))
-    if len(tag) == 64 and all(character in "0123456789abcdef" for character in tag):
+    if tag and is_digest(tag):
         return Precondition(expected_sha=tag)
     raise Invalid('If-Match must be one ETag of this server: "v3" or a SHA-256.', field="If-Match")
+
+
+def is_digest(text: str) -> bool:
+    """Whether a text is a SHA-256 in hex, or empty for nothing."""
+    return not text or (len(text) == 64 and all(character in "0123456789abcdef" for character in text))

@@ -165,6 +165,26 @@ def blob_answer(
     size = store.size(sha256)
     if size is None:
         raise NotFound
+
+    def part(span: Span, **more: Any) -> HttpResponseBase:
+        path, start, temporary = _file(request, store, sha256, span)
+        return FileAnswer(path, start, start + span.stop - span.start, temporary=temporary, **more)
+
+    return _answer(request, size, sha256, part, content_type)
+
+
+def bytes_answer(request: Request, data: bytes, sha256: str, *, content_type: str) -> HttpResponseBase:
+    """Like `blob_answer`, of a small content that is in memory."""
+
+    def part(span: Span, **more: Any) -> HttpResponseBase:
+        return HttpResponse(data[span.start : span.stop], **more)
+
+    return _answer(request, len(data), sha256, part, content_type)
+
+
+def _answer(
+    request: Request, size: int, sha256: str, part: Callable[..., HttpResponseBase], content_type: str
+) -> HttpResponseBase:
     etag = f'"{sha256}"'
     if etag in [tag.strip() for tag in request.META.get("HTTP_IF_NONE_MATCH", "").split(",")]:
         return _with_headers(HttpResponse(status=304), etag)
@@ -173,12 +193,8 @@ def blob_answer(
         refusal = error_response(RangeNotSatisfiable(f"The content has {size} bytes.", size=size))
         refusal["Content-Range"] = f"bytes */{size}"
         return refusal
-    path, start, temporary = _file(request, store, sha256, span)
-    length = span.stop - span.start
-    response = FileAnswer(
-        path, start, start + length, temporary=temporary, status=206 if span.partial else 200, content_type=content_type
-    )
-    response["Content-Length"] = str(length)
+    response = part(span, status=206 if span.partial else 200, content_type=content_type)
+    response["Content-Length"] = str(span.stop - span.start)
     if span.partial:
         response["Content-Range"] = f"bytes {span.start}-{span.stop - 1}/{size}"
     return _with_headers(response, etag)

@@ -14,7 +14,7 @@ from drf_spectacular.views import SpectacularSwaggerSplitView  # noqa: E402
 
 from flux.calls import registry  # noqa: E402
 from fluxcore.errors import MethodNotAllowed  # noqa: E402
-from memory.api import calls, clusters, feedback, grains, graph, ipc, lifecycle, me, recalls, views, watch  # noqa: E402
+from memory.api import calls, clusters, feedback, files, grains, graph, ipc, lifecycle, me, recalls, views, watch  # noqa: E402
 from memory.api.errors import error_response  # noqa: E402
 
 # Django tries them in this order: the most used first.
@@ -26,6 +26,7 @@ CALLS = [
     ("extract", views.ExtractView.as_view()),
     ("extract/<str:grain>", views.ExtractionResultsView.as_view()),
     *calls.routes(registry.calls()),
+    *files.CALLS,
     *watch.CALLS,
     *ipc.CALLS,
     ("grains", grains.GrainListView.as_view()),

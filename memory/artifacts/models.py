@@ -21,7 +21,7 @@ class Store(models.Model):
     domain = models.CharField(max_length=64)
     key = models.CharField(max_length=MAX_NAME)
     # Policy. The creator sets it, and only an owner of the space changes it.
-    read_only = models.JSONField(default=list)  # prefixes agents cannot write
+    read_only = models.TextField(default="")  # prefixes agents cannot write, one in a line
     audit = models.BooleanField(default=True)  # whether changes of files are listed in the store's own log
     keep_versions = models.BooleanField(default=True)
     max_versions = models.BigIntegerField(null=True)  # earlier versions of each file; null: all
@@ -55,6 +55,17 @@ class Store(models.Model):
         return self.key
 
 
+class StoreUsage(models.Model):
+    """Sums over all stores of a space, deleted ones included."""
+
+    space = models.OneToOneField("accounts.Space", on_delete=models.CASCADE, primary_key=True, related_name="+")
+    stores = models.BigIntegerField(default=0)
+    bytes = models.BigIntegerField(default=0)  # of files, their versions and messages
+
+    def __str__(self) -> str:
+        return f"{self.bytes} bytes"
+
+
 class Content(models.Model):
     """Bytes under their SHA-256, once in a space: in this row, or if they are large in blob storage."""
 
@@ -63,7 +74,7 @@ class Content(models.Model):
     sha = models.CharField(max_length=64)
     size = models.BigIntegerField()
     data = models.BinaryField(null=True)  # null: the blob with this SHA-256
-    uses = models.BigIntegerField()  # files and changes that refer to it; without any the row is deleted
+    uses = models.BigIntegerField()  # changes that refer to it; without any the row is deleted
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["space", "sha"], name="content_once")]
@@ -74,7 +85,10 @@ class Content(models.Model):
 
 
 class File(models.Model):
-    """A file of a store. A deleted one keeps its row without content, so that no version is used twice."""
+    """A file of a store. A deleted one keeps its row without content, so that no version is used twice.
+
+    Its content is that of the change with its version, which counts as the use of both.
+    """
 
     id = models.BigAutoField(primary_key=True)
     store = models.ForeignKey(Store, on_delete=models.PROTECT, related_name="+", db_index=False)

@@ -91,7 +91,7 @@ def lines(calls: Iterable[type[Call]], group: str) -> dict[str, CommandLine]:
     """The actions of a group by name."""
     actions = {}
     for offer in calls_at_places(calls):
-        for text in offer.shell if offer.group == group else ():
+        for text in offer.shell if (offer.call.command or offer.group) == group else ():
             action, *words = text.split()
             takes = tuple(word.strip("{}") for word in words if word.startswith("{"))
             sets = dict(word.split("=") for word in words if "=" in word)

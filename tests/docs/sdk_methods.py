@@ -27,7 +27,9 @@ def module(says: str, name: str, calls: Iterable[type[Call]]) -> str:
     methods = [_method(offer) for offer in made]
     answers = {answer_of(offer.call) for offer in made}
     modules = {
-        one.__module__: sorted(each.__name__ for each in answers if each.__module__ == one.__module__)
+        one.__module__: sorted(
+            {each.__name__ for each in answers if each.__module__ == one.__module__}, key=str.casefold
+        )
         for one in answers
     }
     body = "\n\n".join(methods)

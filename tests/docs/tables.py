@@ -130,7 +130,7 @@ def calls_table(calls: Iterable[type[Call]]) -> str:
     lines = ["| REST | needs | MCP tool | client | shell | what |", "|---|---|---|---|---|---|"]
     for offer in calls_at_places(calls):
         path = re.sub(rf"\{{(?!{'|'.join(WITH_SLASHES)}\}})\w+\}}", "{id}", offer.path)
-        command = {"memory": "kv"}.get(offer.group, offer.group)
+        command = offer.call.command or {"memory": "kv"}.get(offer.group, offer.group)
         shell = ", ".join(f"`{command} {line.split()[0]}`" for line in offer.shell)
         cells = [
             f"`{offer.method} /{path}`" if offer.method else "",

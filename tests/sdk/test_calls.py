@@ -51,7 +51,7 @@ def test_a_method_takes_what_the_operation_takes(document):
 
 def test_an_answer_has_the_keys_of_its_schema(document):
     for name, one in CALLS.items():
-        if one.call.text:
+        if one.call.gives != "json":
             continue
         operation = document["paths"]["/api/v1/" + one.call.route][one.call.method.lower()]
         content, *_ = operation["responses"]["200"]["content"].values()

@@ -1,0 +1,207 @@
+"""Writes of one file inside a running write: its row, its version, the counts of its store, audit entry and event."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+
+from accounts.authorise import may
+from accounts.verbs import RunningCall
+from flux import paths
+from fluxcore import clock, raw_sql
+from fluxcore.errors import AlreadyExists, Busy, Conflict, ReadOnlyPath
+from fluxcore.writes.preconditions import conflict_message
+from memory.artifacts import change_log, contents, hooks, quotas
+from memory.artifacts.change_log import Writer
+from memory.artifacts.models import File
+from memory.artifacts.states import FileState, StoreState
+
+_TABLE = File._meta.db_table
+_COLUMNS = (
+    "store",
+    "path",
+    "uuid",
+    "version",
+    "content",
+    "sha",
+    "size",
+    "content_type",
+    "origin",
+    "created_at",
+    "created_by",
+    "written_at",
+    "writer",
+    "actor",
+    "reason",
+)
+_UPDATE = (
+    f"UPDATE {_TABLE} SET version = version + 1, content_id = %s, sha = %s, size = %s, content_type = %s, "  # noqa: S608
+    "origin = %s, created_at = %s, created_by = %s, written_at = %s, writer = %s, actor = %s, reason = %s "
+    "WHERE id = %s AND version = %s RETURNING id"
+)
+_FILE_ABOVE = f"SELECT path FROM {_TABLE} WHERE store_id = %s AND sha <> '' AND path IN ({{marks}}) LIMIT 1"  # noqa: S608
+_FILE_BELOW = f"SELECT path FROM {_TABLE} WHERE store_id = %s AND sha <> '' AND path >= %s AND path < %s LIMIT 1"  # noqa: S608
+
+
+@dataclass(frozen=True)
+class NewVersion:
+    """What a file has from now on. Without a content it is deleted."""
+
+    op: str
+    content: int | None = None  # its row, whose use by this version is counted already
+    sha: str = ""
+    size: int = 0
+    content_type: str = ""
+    origin: str = ""
+
+
+def writer_of(call: RunningCall, actor: str | None) -> Writer:
+    return Writer(call.principal.actor, actor or "", call.reason, clock.now())
+
+
+def check_writable(call: RunningCall, store: StoreState, path: str) -> None:
+    """Refuse agents a path that the store's policy protects."""
+    prefix = paths.protecting(path, store.protected) if call.principal.kind == "agent" else None
+    if prefix is not None:
+        raise ReadOnlyPath(
+            f"{prefix!r} is read-only in this store. Write to another path, or propose the change.",
+            path=path,
+            prefix=prefix,
+        )
+
+
+def check_expected(
+    call: RunningCall, store: StoreState, path: str, file: FileState | None, expected_sha: str | None
+) -> None:
+    """Raise a conflict unless the file is as the caller expects. It names the digest to those who may read the file."""
+    current = file.sha if file is not None else ""
+    if expected_sha is None or expected_sha == current:
+        return
+    version = file.version if file is not None and current else 0
+    details: dict[str, Any] = {"path": path, "expected_sha": expected_sha, "current_version": version}
+    if may(call.principal, "artifacts.read", f"{store.target}/{path}"):
+        details["current_sha"] = current
+    raise Conflict(conflict_message(version), **details)
+
+
+def check_place(store: StoreState, path: str) -> None:
+    """Refuse a new file below another file, or in the place of a folder."""
+    parts = path.split("/")
+    above = ["/".join(parts[:count]) for count in range(1, len(parts))]
+    if above:
+        marks = ", ".join(["%s"] * len(above))
+        found = raw_sql.read(_FILE_ABOVE.format(marks=marks), [store.id, *above])
+        if found:
+            raise AlreadyExists(f"{found[0][0]!r} is a file, so it cannot contain {path!r}.", path=found[0][0])
+    if raw_sql.read(_FILE_BELOW, [store.id, f"{path}/", f"{path}0"]):  # "0" follows "/"
+        raise AlreadyExists(f"{path!r} is a folder. Choose another name.", path=path)
+
+
+def write(
+    call: RunningCall, writer: Writer, store: StoreState, path: str, file: FileState | None, new: NewVersion
+) -> dict[str, Any]:
+    """Give a file another content, or none; the answer of the call."""
+    exists, appears = file is not None and file.sha != "", new.sha != ""
+    old_size = file.size if file is not None else 0
+    if appears and not exists:
+        check_place(store, path)
+    quotas.check_room(store, files=appears - exists, size=new.size - (0 if store.keep_versions else old_size))
+    number, version = _write_row(writer, store, path, file, new)
+    change_log.add(
+        store.id,
+        number,
+        path,
+        new.op,
+        writer,
+        listed=store.audit,
+        version=version,
+        old_sha=file.sha if file is not None else "",
+        new_sha=new.sha,
+        content=new.content,
+        size=new.size,
+        content_type=new.content_type,
+        origin=new.origin,
+    )
+    forgotten = _prune(store, number, version)
+    files, size, history = appears - exists, new.size - old_size, old_size - forgotten
+    quotas.count_in_store(store.space, store.id, files=files, size=size, history=history)
+    store.files, store.bytes, store.history_bytes = (
+        store.files + files,
+        store.bytes + size,
+        store.history_bytes + history,
+    )
+    call.record(f"stores/{store.target}/{path}", version=version, op=new.op, size=new.size)
+    data = {"store": str(store.uuid), "path": path, "version": version, "op": new.op}
+    call.event("file.written" if appears else "file.deleted", f"stores/{store.uuid}", data)
+    if store.recallable:
+        hooks.file_written(store, number)
+    return written(path, version, new, writer.at, created=not exists, changed=True)
+
+
+def written(path: str, version: int, new: NewVersion, at: Any, *, created: bool, changed: bool) -> dict[str, Any]:
+    """The answer of a write."""
+    return {
+        "path": path,
+        "version": version,
+        "sha": new.sha,
+        "bytes": new.size,
+        "content_type": new.content_type,
+        "updated_at": clock.rfc3339(at),
+        "created": created,
+        "changed": changed,
+    }
+
+
+def _write_row(
+    writer: Writer, store: StoreState, path: str, file: FileState | None, new: NewVersion
+) -> tuple[int, int]:
+    """Insert or update the row of a file; its number and version."""
+    by = (writer.at, writer.principal, writer.actor, writer.reason)
+    facts = (new.content, new.sha, new.size, new.content_type, new.origin)
+    if file is None:
+        row = (store.id, path, uuid.uuid4(), 1, *facts, writer.at, writer.principal, *by)
+        return raw_sql.upsert(File, _COLUMNS, [row], "RETURNING id")[0][0], 1
+    created = (file.created_at, file.created_by) if file.sha else (raw_sql.adapt_moment(writer.at), writer.principal)
+    with connection.cursor() as cursor:
+        cursor.execute(_UPDATE, [*facts, *created, raw_sql.adapt_moment(writer.at), *by[1:], file.id, file.version])
+        if cursor.fetchone() is None:
+            raise Busy("Somebody else wrote the file at this moment. Nothing was written; try again.", retry_after=1)
+    return file.id, file.version + 1
+
+
+def _prune(store: StoreState, file: int, version: int) -> int:
+    """Forget earlier versions that the policy does not keep; how many bytes."""
+    if not store.keep_versions:
+        return change_log.forget_versions(file, version - 1)
+    if store.max_versions is not None and version - 1 > store.max_versions:
+        return change_log.forget_versions(file, version - 1 - store.max_versions)
+    return 0
+
+
+def unchanged(
+    call: RunningCall, writer: Writer, store: StoreState, path: str, file: FileState, op: str
+) -> dict[str, Any]:
+    """A write of the bytes that the file has already: no version is made."""
+    change_log.add(
+        store.id,
+        file.id,
+        path,
+        op,
+        writer,
+        listed=store.audit,
+        outcome=change_log.NOOP,
+        old_sha=file.sha,
+        new_sha=file.sha,
+    )
+    call.record(f"stores/{store.target}/{path}", version=file.version, op=op, changed=False)
+    same = NewVersion(op, file.content, file.sha, file.size, file.content_type, file.origin)
+    return written(path, file.version, same, file.written_at, created=False, changed=False)
+
+
+def hold(store: StoreState, op: str, content: contents.NewContent, content_type: str, origin: str) -> NewVersion:
+    """A version with new bytes, whose content is stored and counted."""
+    number = contents.hold(store.space, content)
+    return NewVersion(op, number, content.sha, content.size, content_type, origin)

@@ -1,0 +1,130 @@
+"""Names of stores: which store a caller means, and which names capabilities have for it and for its files.
+
+A caller names a store by its id, or by its key if its organisation, project and domain are the default ones. Scopes of
+capabilities match `KEY/PATH` for such a store and `/ORG/PROJECT/DOMAIN/KEY/PATH` for any other; `KEY/` is the store as
+a whole, and `KEY` its transcript.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from accounts.authorise import may
+from accounts.principals import Principal
+from accounts.verbs import Asks
+from flux import paths
+from fluxcore.errors import Forbidden, Invalid, NotFound
+from memory.artifacts.models import Store
+
+_UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}")
+DEFAULTS = {"org": "", "project": paths.DEFAULT, "domain": paths.DEFAULT}
+
+
+def space_of(principal: Principal) -> int:
+    if principal.space is None:
+        raise Invalid("The space is missing: add space.", field="space")
+    return principal.space
+
+
+def as_uuid(ref: str) -> uuid.UUID | None:
+    """The id that a caller gave, if it is one."""
+    return uuid.UUID(ref) if _UUID.fullmatch(ref) else None
+
+
+def find_store(principal: Principal, ref: str, *, deleted: bool = False) -> Store:
+    """The store of that id or key; with `deleted` the last one that was deleted."""
+    stores = Store.objects.filter(space=space_of(principal), deleted_at__isnull=not deleted)
+    number = as_uuid(ref)
+    found = stores.filter(uuid=number).first() if number is not None else None
+    if found is None:
+        found = stores.filter(key=ref, **DEFAULTS).order_by("-id").first()
+    if found is None:
+        raise no_store(ref)
+    return found
+
+
+def no_store(ref: str) -> NotFound:
+    return NotFound(f"There is no store {ref[:255]!r}. Create it first, or let the write create it.", store=ref[:255])
+
+
+def target_of(org: str, project: str, domain: str, key: str) -> str:
+    """What scopes of capabilities match for a store."""
+    if {"org": org, "project": project, "domain": domain} == DEFAULTS:
+        return key
+    return f"/{org}/{project}/{domain}/{key}"
+
+
+def target(store: Store) -> str:
+    return target_of(store.org, store.project, store.domain, store.key)
+
+
+def _target_of_ref(principal: Principal, ref: Any) -> str:
+    """The target of a store that may not exist. Only an id needs a look at the table."""
+    if not isinstance(ref, str):
+        return ""
+    return target(find_store(principal, ref)) if as_uuid(ref) else ref
+
+
+def asks(operation: str, *fields: str) -> Asks:
+    """What a call asks for: to do `operation` with each of the paths in `fields`, or without any with all files."""
+
+    def of_call(principal: Principal, given: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
+        if _has_all_or_none(principal, operation):
+            return [(operation, None)]
+        where = _target_of_ref(principal, given.get("store"))
+        return [(operation, f"{where}/{_text(given.get(name))}") for name in fields or ("",)]
+
+    return of_call
+
+
+def asks_for_transcript(operation: str) -> Asks:
+    def of_call(principal: Principal, given: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
+        if _has_all_or_none(principal, operation):
+            return [(operation, None)]
+        return [(operation, _target_of_ref(principal, given.get("store")))]
+
+    return of_call
+
+
+def asks_for_some(operation: str) -> Asks:
+    """What a list asks for: the operation for anything at all. It answers only what the caller may see."""
+
+    def of_call(principal: Principal, given: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
+        return [] if _has_some(principal, operation) else [(operation, None)]
+
+    return of_call
+
+
+def _has_all_or_none(principal: Principal, operation: str) -> bool:
+    return may(principal, operation) or not _has_some(principal, operation)
+
+
+def _has_some(principal: Principal, operation: str) -> bool:
+    return may(principal, operation) or (principal.kind == "agent" and principal.capabilities.scoped(operation))
+
+
+def _text(given: Any) -> str:
+    return given if isinstance(given, str) else ""
+
+
+def reader(principal: Principal, where: str) -> Callable[[str], bool]:
+    """A function that tells whether the caller may read a path of a store; quick for many paths."""
+    if may(principal, "artifacts.read"):
+        return lambda path: True
+    return partial(_may_read, principal, where)
+
+
+def _may_read(principal: Principal, where: str, path: str) -> bool:
+    return may(principal, "artifacts.read", f"{where}/{path}")
+
+
+def check_may(principal: Principal, operation: str, where: str, path: str) -> None:
+    """Refuse an operation on a path of a store inside a running write; the verb records the refusal."""
+    wanted = f"{where}/{path}"
+    if not may(principal, operation, None if principal.kind != "agent" else wanted):
+        missing = f"{operation}:{wanted}"[:600]
+        raise Forbidden(f"This needs the capability {missing}.", missing=missing)

@@ -1,0 +1,127 @@
+"""Handlers of the jobs of stores, and the deletion of ephemeral stores at the start of the instance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import partial
+
+from django.db.models import F
+
+from fluxcore import blobs, clock, config, events
+from fluxcore.work.run import Run
+from fluxcore.writes import booth, write_locks
+from memory.artifacts import contents, hooks, quotas
+from memory.artifacts.models import File, FileChange, Message, Store
+
+BATCH = 1_000  # rows of one write
+ACTOR = "worker"
+
+
+def sweep(run: Run) -> None:
+    """The handler of `artifacts.sweep`. Each step writes batches of rows, so that nobody waits long for it."""
+    now, found = clock.now(), config.current()
+    undelete = now - timedelta(days=found.STORE_UNDELETE_DAYS)
+    for store in Store.objects.exclude(retention_days=None).filter(deleted_at=None):
+        oldest = now - timedelta(days=store.retention_days or 0)
+        _until_done(store, partial(_forget_old_versions, store, oldest))
+    for store in Store.objects.filter(pk__in=_stores_with_removed(undelete)):
+        _until_done(store, partial(_delete_removed_messages, store, undelete))
+    for store in Store.objects.filter(deleted_at__lt=undelete):
+        _until_done(store, partial(_empty, store))
+        booth.write(partial(_delete, store), lock=write_locks.lock_name(store.space_id))
+    _forget_log(now - timedelta(days=found.STORE_LOG_DAYS))
+
+
+def _until_done(store: Store, step: Callable[[], int]) -> None:
+    """Repeat a write of a store until it changes less than a whole batch."""
+    while booth.write(step, lock=write_locks.lock_name(store.space_id)) >= BATCH:
+        pass
+
+
+def _forget_old_versions(store: Store, oldest: datetime) -> int:
+    """Forget versions that were replaced before `oldest`. The current version of a file is never among them."""
+    old = FileChange.objects.filter(store=store, version__gt=0, at__lt=oldest).exclude(content=None)
+    old = old.filter(version__lt=F("file__version")).order_by("id")
+    rows = list(old.values_list("id", "content_id", "size")[:BATCH])
+    FileChange.objects.filter(pk__in=[row[0] for row in rows]).update(content=None)
+    contents.release(content for _, content, _ in rows if content is not None)
+    quotas.count_in_store(store.space_id, store.pk, history=-sum(size for _, _, size in rows))
+    return len(rows)
+
+
+def _stores_with_removed(oldest: datetime) -> list[int]:
+    removed = Message.objects.exclude(removal="").filter(removed_at__lt=oldest)
+    return list(removed.values_list("store_id", flat=True).distinct())
+
+
+def _delete_removed_messages(store: Store, oldest: datetime) -> int:
+    removed = Message.objects.filter(store=store, removed_at__lt=oldest).exclude(removal="")
+    rows = list(removed.values_list("id", "size")[:BATCH])
+    Message.objects.filter(pk__in=[row[0] for row in rows]).delete()
+    quotas.count_in_store(store.space_id, store.pk, message_size=-sum(size for _, size in rows))
+    return len(rows)
+
+
+def _empty(store: Store) -> int:
+    """Delete a batch of what a deleted store still has."""
+    if not Store.objects.filter(pk=store.pk).exclude(deleted_at=None).exists():
+        return 0  # restored meanwhile
+    File.objects.filter(store=store).exclude(content=None).update(content=None)
+    changes = list(FileChange.objects.filter(store=store).values_list("id", "content_id")[:BATCH])
+    FileChange.objects.filter(pk__in=[row[0] for row in changes]).delete()
+    contents.release(content for _, content in changes if content is not None)
+    if len(changes) == BATCH:
+        return BATCH
+    messages = list(Message.objects.filter(store=store).values_list("id", flat=True)[:BATCH])
+    Message.objects.filter(pk__in=messages).delete()
+    return len(messages)
+
+
+def _delete(store: Store) -> None:
+    """Delete an emptied store, and what it counted in its space."""
+    row = Store.objects.filter(pk=store.pk).exclude(deleted_at=None).first()
+    if row is None:
+        return
+    File.objects.filter(store=row).delete()
+    quotas.count_in_store(
+        row.space_id, row.pk, size=-row.bytes, history=-row.history_bytes, message_size=-row.message_bytes
+    )
+    quotas.count_stores(row.space_id, -1)
+    row.delete()
+
+
+def _forget_log(oldest: datetime) -> None:
+    """Delete old entries of logs that are no versions: refusals, and writes that changed nothing."""
+    while True:
+        rows = list(FileChange.objects.filter(version=0, at__lt=oldest).values_list("id", flat=True)[:BATCH])
+        if rows:
+            booth.write(FileChange.objects.filter(pk__in=rows).delete)
+        if len(rows) < BATCH:
+            return
+
+
+def collect_blobs(run: Run) -> None:
+    """The handler of `artifacts.collect_blobs`: delete blobs that no content refers to."""
+    blobs.of_instance().collect(contents.referenced)
+
+
+def delete_ephemeral() -> int:
+    """Delete all ephemeral stores when the instance starts; how many. The sweep ends them later."""
+    stores = list(Store.objects.filter(ephemeral=True, deleted_at=None))
+    for store in stores:
+        booth.write(partial(_delete_ephemeral, store), lock=write_locks.lock_name(store.space_id))
+    return len(stores)
+
+
+def _delete_ephemeral(store: Store) -> None:
+    Store.objects.filter(pk=store.pk, deleted_at=None).update(deleted_at=clock.now(), deleted_by="instance")
+    hooks.store_changed(store.pk)
+    where = f"stores/{store.uuid}"
+    events.append(
+        "store.deleted",
+        space=store.space_id,
+        actor="instance",
+        subject=where,
+        data={"store": str(store.uuid), "key": store.key},
+    )
