@@ -84,6 +84,7 @@ def _put(
     paths.writable_path(path)
     content.check_size()
     given_type = content_types.check_type(content_type) if content_type is not None else None
+    kind = given_type or content_types.type_of(path, content.beginning)
     origin = origin_of(call.principal, provenance)
     content.keep()
     ticket = quotas.share(call)
@@ -97,7 +98,6 @@ def _put(
         op = "update" if exists else "create"
         if file is not None and file.sha == content.sha and given_type in (None, file.content_type):
             return file_rows.unchanged(call, writer, place, path, file, op)
-        kind = given_type or content_types.type_of(path, content.beginning)
         new = file_rows.hold(place, op, content, kind, origin)
         return file_rows.write(call, writer, place, path, file, new)
 
@@ -117,7 +117,7 @@ def _append(
 ) -> Change:
     paths.writable_path(path)
     content.check_size()
-    origin = origin_of(call.principal, provenance)
+    origin, beginning = origin_of(call.principal, provenance), content.beginning
     # Large contents are put together before the write, so that nobody waits for it.
     before = None if create else read_state(call.principal, store, path)[1]
     prepared = _joined(before, content) if _size(before) + content.size > contents.INLINE_BYTES else None
@@ -137,7 +137,7 @@ def _append(
                 raise Busy("Somebody else wrote the file at this moment. Nothing was added; try again.", retry_after=1)
             whole = _joined(file, content)
         if file is None or not file.sha:
-            kind, lowest = content_types.type_of(path, whole.beginning), origin
+            kind, lowest = content_types.type_of(path, beginning), origin
         else:
             kind, lowest = file.content_type, origins.lowest(origin, file.origin)
         return file_rows.write(call, writer, place, path, file, file_rows.hold(place, "append", whole, kind, lowest))

@@ -32,6 +32,8 @@ def list_files(principal: Principal, request: calls.ListFiles) -> dict[str, Any]
     prefix, limit = paths.checked_prefix(request.prefix or ""), request.limit or DEFAULT_LIMIT
     readable = names.reader(principal, store.target)
     after = _after(store, request.cursor)
+    if request.recursive is False and (folder := _folder(after, prefix)) is not None and readable(after):
+        after = f"{folder}/\U0010ffff"  # it is on the previous page
     files, folders, scanned, last = list[File](), list[str](), 0, None
     while scanned < MAX_SCANNED:
         page = _page(store, prefix, after, min(limit + 1, MAX_SCANNED - scanned))

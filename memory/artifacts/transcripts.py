@@ -45,6 +45,7 @@ _COLUMNS = (
     "at",
     "writer",
     "actor",
+    "removal",
 )
 _reads, _writes = names.asks_for_transcript("transcript.read"), names.asks_for_transcript("transcript.write")
 
@@ -63,7 +64,7 @@ def append_messages(call: RunningCall, request: calls.AppendMessages) -> Change:
         with connection.cursor() as cursor:
             cursor.execute(_NEXT, [len(prepared), store.id])
             first = cursor.fetchone()[0] - len(prepared)
-        by = {"origin": origin, "at": now, "writer": call.principal.actor, "actor": request.actor or ""}
+        by = {"origin": origin, "at": now, "writer": call.principal.actor, "actor": request.actor or "", "removal": ""}
         rows = [
             {"store": store.id, "uuid": uuid.uuid4(), "seq": first + at, **row, **by} for at, row in enumerate(prepared)
         ]
