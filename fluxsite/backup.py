@@ -1,4 +1,4 @@
-"""Backup and restore of a whole instance in one file: database, keys and configuration, each with its SHA-256.
+"""Backup and restore of a whole instance in one file: database, blobs, keys and configuration, with their SHA-256.
 
 The file contains the instance's secrets and memories unencrypted; only its owner can read it. Names inside a backup are
 never used as paths: members are read by known names and written to paths of our own. A restore checks everything before
@@ -18,11 +18,11 @@ from django.core.management import call_command
 from django.db import connection
 
 from accounts.audit import checkpoints
-from fluxcore import clock, files
+from fluxcore import clock, config, files
 from fluxcore.bundles import BundleWriter
 from fluxcore.errors import Conflict, DiskFull, Invalid
 from fluxcore.version import VERSION
-from fluxsite import backup_database
+from fluxsite import backup_blobs, backup_database
 from fluxsite.backup_reading import BUNDLE_FORMAT, FORMAT, MEMBER, opened
 from fluxsite.backup_reading import verify as verify
 from fluxsite.home import DataHome
@@ -41,6 +41,8 @@ def create(home: DataHome, *, label: str = "backup", to: Path | None = None) -> 
             for name, source in _small_files(home):
                 bundle.add(name, backup_database.file_chunks(source))
             backup_database.dump(home, bundle)
+            if not config.current().BLOBS_URL:  # another place has its own backup
+                backup_blobs.dump(home.blobs, bundle)
             bundle.finish(
                 {
                     "bundle_format": BUNDLE_FORMAT,
@@ -126,7 +128,9 @@ def _unpack(path: Path, manifest: dict[str, Any], new: DataHome) -> None:
     with opened(path) as backup, rows as load:
         for name, chunks in backup.members():
             kind, _, own = name.rpartition("/")
-            if kind != "tables":
+            if kind == "blobs":
+                backup_blobs.unpack(chunks, new.blobs)
+            elif kind != "tables":
                 _write(new.keys / own if kind == "keys" else _FILES[own](new), chunks)
             elif load is not None:
                 load(own, chunks)

@@ -24,7 +24,9 @@ BUNDLE_FORMAT = f"flux-backup-v{FORMAT}"
 MAX_MANIFEST = 1 << 20
 # A database may be compressed by any factor, so the ratio is not limited; the manifest limits the sizes.
 LIMITS = BundleLimits(manifest_bytes=MAX_MANIFEST, members=2000, ratio=None)
-MEMBER = re.compile(r"config\.yaml|checkpoints\.jsonl|database\.db|(?:keys|tables)/[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
+MEMBER = re.compile(
+    r"config\.yaml|checkpoints\.jsonl|database\.db|(?:keys|tables)/[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}|blobs/[0-9a-f]{2}"
+)
 
 
 class OpenBackup(Protocol):

@@ -4,7 +4,7 @@ Bodies of files are sent and answered as they are, so `GET`, `PUT`, `POST` and `
 written by hand (`memory/api/files.py`). The calls without an address are tools and commands for texts.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -109,8 +109,9 @@ class MoveFiles(FileWrite, Answers[FilesMoved]):
     """Rename or copy a file, or with recursive a folder. Existing files are replaced only with overwrite."""
 
     sdk, verb, rest = "move_files", "files.move", "POST /stores/{store}/move"
+    needs: ClassVar[tuple[str, ...]] = ("artifacts.read", "artifacts.write")
     title, shell = "Rename or copy files", ("mv {store} {path} {to}", "cp {store} {path} {to} keep=true")
-    example = {"store": "notes", "path": "a.md", "to": "moved by the table.md", "keep": True}
+    example = {"store": "notes", "path": "a.md", "to": "moved.md", "keep": True}
 
     path: FilePath = _PATH
     to: FilePath = Field(description="The new path.")

@@ -68,7 +68,7 @@ class CreateStore(NewStore, Answers[StoreFacts]):
 
     sdk, verb, rest = "create_store", "stores.create", "POST /stores"
     title, shell = "Create a store", ("create {key}",)
-    example = {"key": "made-by-the-table"}
+    example = {"key": "notes"}
 
 
 class OpenStore(NewStore, Answers[OpenedStore]):
@@ -76,7 +76,7 @@ class OpenStore(NewStore, Answers[OpenedStore]):
 
     sdk, verb, rest = "open_store", "stores.open", "PUT /stores"
     title, repeats = "Open a store", True
-    example = {"key": "opened-by-the-table"}
+    example = {"key": "notes"}
 
 
 class GetStore(StoreRead, Answers[StoreFacts]):
@@ -119,7 +119,7 @@ class UndeleteStore(StoreWrite, Answers[StoreFacts]):
 
     sdk, verb, rest = "undelete_store", "stores.undelete", "POST /stores/{store}/undelete"
     title, shell = "Restore a deleted store", ("undelete {store}",)
-    example = {"store": "deleted-by-the-table"}
+    example = {"store": "notes"}
 
     store: StoreRef = STORE
 

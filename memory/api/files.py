@@ -83,7 +83,7 @@ class FileView(streaming.StreamingCall):
         operation_id="put_file",
         request={"application/octet-stream": OpenApiTypes.BINARY},
         parameters=_WRITE,
-        responses=answer_serializer(FileWritten),
+        responses={200: answer_serializer(FileWritten)},
     )
     def put(self, request: Request, store: str, path: str) -> HttpResponse:
         """Write a file from the body, byte for byte. If a given expectation does not hold, nothing is written."""
@@ -93,7 +93,7 @@ class FileView(streaming.StreamingCall):
         operation_id="append_file",
         request={"application/octet-stream": OpenApiTypes.BINARY},
         parameters=_WRITE,
-        responses=answer_serializer(FileWritten),
+        responses={200: answer_serializer(FileWritten)},
     )
     def post(self, request: Request, store: str, path: str) -> HttpResponse:
         """Add the body to the end of a file, which is created if it does not exist."""
@@ -112,7 +112,7 @@ class FileView(streaming.StreamingCall):
         response["ETag"] = f'"{answer["sha"]}"'
         return response
 
-    @extend_schema(operation_id="delete_file", parameters=_CHANGE, responses=answer_serializer(FilesRemoved))
+    @extend_schema(operation_id="delete_file", parameters=_CHANGE, responses={200: answer_serializer(FilesRemoved)})
     def delete(self, request: Request, store: str, path: str) -> HttpResponse:
         """Delete a file. Kept versions can be restored."""
         value = parsers.query(request, (*_LABELS, "expected_sha"))

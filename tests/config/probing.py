@@ -43,7 +43,11 @@ class ProbeWorld:
         home = space or f"probe-{next(_numbers)}"
         if not Space.objects.filter(name=home).exists():
             agents.create_space(shell(), name=home)
-        rights = ["grains.read", "grains.write", "memory.read", "memory.write", "bb.read", "bb.write"]
+        rights = [
+            f"{domain}.{action}"
+            for domain in ("grains", "memory", "bb", "artifacts", "transcript")
+            for action in ("read", "write")
+        ]
         agents.apply_agent(shell(), space=home, name=name, capabilities=rights, trust=trust)
         return Api(str(tokens.mint(shell(), space=home, agent=name, ceiling="ai_stated")["token"]))
 

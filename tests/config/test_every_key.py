@@ -6,7 +6,14 @@ import pytest
 
 from fluxcore import config
 from fluxcore.config.parsing import check_value
-from tests.config import probes_learning, probes_lifecycle, probes_limits, probes_recall, probes_servers  # noqa: F401
+from tests.config import (  # noqa: F401
+    probes_learning,
+    probes_lifecycle,
+    probes_limits,
+    probes_recall,
+    probes_servers,
+    probes_stores,
+)
 from tests.config.probing import PROBES, ProbeWorld
 
 LATER = {name for name, item in config.FIELDS.items() if item.metadata["comes_with"]}

@@ -99,11 +99,17 @@ NOT_USED_YET = {
     "DREAM_CENTROID_MIN": 0.78,
     "DREAM_MAX_PER_CYCLE": 3,
     "DREAM_MIN_GRAIN_AGE_HOURS": 24,
-    "BLOBS_URL": "",
-    "MAX_FILE_BYTES": 64 * 2**20,
 }
 # flux-memory's own default was flux_extracts; here no local model is needed to begin with.
 OURS = {
+    "BLOBS_URL": "",
+    "MAX_FILE_BYTES": 64 * 2**20,
+    "MAX_STORES_PER_SPACE": 10_000,
+    "MAX_STORE_BYTES_PER_SPACE": 10 * 2**30,
+    "MAX_STORE_FILES": 100_000,
+    "MAX_FILE_WRITES_PER_MINUTE": 3000,
+    "STORE_UNDELETE_DAYS": 30,
+    "STORE_LOG_DAYS": 90,
     "REST_OPEN_TO_LOOPBACK": "",
     "REQUEST_SECONDS": 10,
     "MAX_CONNECTIONS": 1024,

@@ -17,6 +17,9 @@ from flux.calls import registry
 from flux.calls.base import Call, CallAtPlace, calls_at_places
 from fluxcore import clock
 from memory.api.calls import route
+from memory.artifacts import files, stores, transcripts
+from memory.artifacts.contents import NewContent
+from memory.artifacts.models import Content, File, FileChange, Message, Store
 from memory.grains.models import Cluster, Grain, JudgedQuestion, Trace, Vote
 from memory.keyvalue import locks, queues, verbs
 from memory.keyvalue.models import Lock, Namespace, Task
@@ -38,6 +41,12 @@ class Route:
     names: dict[str, str] = field(default_factory=dict)  # of the address, where it is not one of those made here
 
     @property
+    def scope(self) -> str:
+        """Names within which the call of the table is."""
+        domain = (self.needs or "").partition(".")[0]
+        return {"artifacts": f"{STORE}/**", "transcript": STORE}.get(domain, "kept/**")
+
+    @property
     def refusal(self) -> str | None:
         return self.missing or self.needs
 
@@ -54,13 +63,23 @@ class Route:
     def url(self, prefix: str, grain: str = "") -> str:
         made = (voted_on if self.method == "DELETE" else trace_of) if "{trace}" in self.path else str
         cluster = cluster_of(grain) if "{cluster}" in self.path else ""
-        if self.named:
+        if "stores" in self.route:
+            a_store(self)
+        elif self.named:
             remember(self.method)
         board = a_board() if self.route == "boards/<str:board>" else "main"
         return (
             prefix
             + self.path.format(
-                **{"agent": "alice", "board": board, "key": KEY, "cluster": cluster, **self.names},
+                **{
+                    "agent": "alice",
+                    "board": board,
+                    "key": KEY,
+                    "cluster": cluster,
+                    "store": STORE,
+                    "path": FILE,
+                    **self.names,
+                },
                 grain=grain,
                 trace=made(grain),
             )
@@ -111,6 +130,7 @@ def trace_of(grain: str) -> str:
 
 
 KEY = "kept/by the table"
+STORE, FILE = "notes", "a.md"
 
 
 def no_lock() -> dict[str, Any]:
@@ -158,6 +178,36 @@ def remember(method: str) -> None:
         verbs.set_key(shell(space), place=where, key=KEY, value=1)
 
 
+def a_store(route: Route) -> None:
+    """The one store of the table with a file in a folder and one beside it, or what the call needs instead."""
+    agent = Agent.objects.filter(name="alice").select_related("space").first()
+    if agent is None:
+        return
+    for model in (Message, FileChange, File, Content, Store):
+        model.objects.all().delete()
+    if route.route == "stores":
+        return
+    held = parsed(("artifacts.write", "transcript.write"))
+    who = replace(shell(agent.space), kind="agent", name="alice", capabilities=held, agent=agent.pk)
+    stores.create_store(who, key=STORE)
+    if "<path:path>" in route.route or route.route.endswith(("move", "delete")):
+        for path in (FILE, "old/b.md"):
+            files.put_file(who, store=STORE, path=path, content=NewContent.of(b"kept by the table"))
+    if route.route.endswith("undelete"):
+        stores.delete_store(who, store=STORE)
+
+
+def a_removal() -> dict[str, Any]:
+    """A removal of alice's messages that can be undone."""
+    agent = Agent.objects.filter(name="alice").select_related("space").first()
+    if agent is None:
+        return {"removal": "0" * 32}
+    held = parsed(("artifacts.write", "transcript.write"))
+    who = replace(shell(agent.space), kind="agent", name="alice", capabilities=held, agent=agent.pk)
+    transcripts.append_messages(who, store=STORE, messages=[{"role": "user"}], create=True)
+    return {"removal": transcripts.clear_messages(who, store=STORE)["removal"]}
+
+
 def cluster_of(grain: str) -> str:
     """A cluster in the grain's space; any id where there is no grain."""
     found = Grain.objects.filter(uuid=grain).first() if len(grain) == 36 else None
@@ -198,6 +248,7 @@ _MADE: dict[str, Any] = {
     "finish_task": a_task,
     "renew_task": a_task,
     "release_task": a_task,
+    "restore_messages": a_removal,
 }
 
 
@@ -240,6 +291,8 @@ def _query(offer: CallAtPlace) -> str:
 
 def _target(offer: CallAtPlace) -> str:
     """`@BOARD:NAME` as far as the call says which board and which name."""
+    if offer.path.startswith("stores"):
+        return ""  # without any scope the refusal names the capability
     board = offer.call.example.get("board", "disposable" if offer.path == "boards/{board}" else "main")
     at = f"@{board}" if "board" in offer.fields else ""
     named = {"key", "lock", "queue", "operations"} & set(offer.fields)
@@ -273,6 +326,9 @@ ROUTES: dict[str, Route] = {
         Route("POST", "grains/<str:grain>/delete", "grains.manage", {"reason": "wrong"}),
         Route("POST", "grains/<str:grain>/undelete", "grains.manage", {}),
         *declared(registry.calls()),
+        *(Route(method, "stores/<str:store>/files/<path:path>", "artifacts.write", {}) for method in ("PUT", "POST")),
+        Route("DELETE", "stores/<str:store>/files/<path:path>", "artifacts.write"),
+        Route("GET", "stores/<str:store>/files/<path:path>", "artifacts.read"),
         Route("GET", "watch", "bb.read", query="?place=boards/main&wait=0", missing="bb.read@main"),
         Route(
             "POST",
@@ -287,7 +343,7 @@ ROUTES: dict[str, Route] = {
         Route("GET", "me"),
         Route("GET", "grant-requests"),
         # The one capability no other call and no test of callers holds, so that there is something to ask for.
-        Route("POST", "grant-requests", body={"capability": "transcript.read:asked/for", "reason": "to look"}),
+        Route("POST", "grant-requests", body={"capability": "snapshots.create", "reason": "to look"}),
         Route("GET", "health", open=True),
         Route("GET", "readyz", open=True, ignores_token=True),
         Route("GET", "metrics", "metrics.read"),

@@ -16,7 +16,7 @@ from django.db import connection
 from accounts import agents, audit
 from accounts.models import Agent, Space, User
 from accounts.principals import shell
-from fluxcore import bundle_format
+from fluxcore import blobs, bundle_format
 from fluxcore.errors import Conflict, FluxError, Invalid, StopTheInstance
 from fluxsite import backup, backup_reading
 from fluxsite.home import DataHome, make_home
@@ -133,6 +133,30 @@ def test_it_brings_everything_back(home, made):
     assert (aside / "config.yaml").read_text() == "TOP_K: 9\n"
     assert made.exists()  # the backups moved along
     assert not list(home.path.parent.glob(".*restoring"))
+
+
+def test_blobs_come_back_and_damaged_ones_are_refused(home, tmp_path):
+    """Two share a member, one is longer than a chunk of the bundle."""
+    stored = blobs.store_at("", home.blobs)
+    contents_of = [random.Random(number).randbytes(size) for number, size in enumerate((70_000, 70_001, 2**20 + 3))]
+    digests = [stored.put([content]).digest for content in contents_of]
+    path = backup.create(home)
+    backup.restore(home, path)
+    restored = blobs.store_at("", home.blobs)
+    assert [b"".join(restored.read(digest)) for digest in digests] == contents_of
+
+    def damage(manifest, members):
+        name = next(name for name in members if name.startswith("blobs/"))
+        changed = members[name][:-1] + bytes([members[name][-1] ^ 1])
+        return {**manifest, "members": {**manifest["members"], name: hashlib.sha256(changed).hexdigest()}}, {
+            **members,
+            name: changed,
+        }
+
+    before = state(home)
+    with pytest.raises(Invalid, match="damaged"):
+        backup.restore(home, rebuilt(path, tmp_path / "forged", damage))
+    assert state(home) == before
 
 
 def test_life_goes_on_after_a_restore(home, made):

@@ -32,6 +32,7 @@ from fluxsite.run import running_state
 from fluxsite.run.supervisor import ListenAddress, Supervisor, reserve
 from fluxsite.startup import rerun_command
 from memory.api import loopback
+from memory.artifacts import upkeep
 from memory.embedding import active_encoder
 from memory.keyvalue import ephemeral
 from memory.management.base import FluxCommand
@@ -110,6 +111,7 @@ class Command(FluxCommand):
         with self._showing("Preparing the database ...", options):
             upgrade = setup.bring_up_to_date(settings.HOME)
             ephemeral.clear_ephemeral()
+            upkeep.delete_ephemeral()
             self._refuse_unsound()
         self.say_upgrade(upgrade.backup)
         for number in (signal.SIGINT, signal.SIGTERM):
