@@ -97,6 +97,7 @@ INSTALLED_APPS = [
     "memory.extraction",
     "memory.keyvalue",
     "memory.artifacts",
+    "memory.passages",
     "memory.health",
     "memory.transfer",
     "memory.api",

@@ -7,7 +7,23 @@ from typing import Any, NotRequired, TypedDict
 from flux.answers.grains import GrainFields
 
 
+class Citation(TypedDict):
+    """Where a passage (`path`) or message (`message`) is from."""
+
+    store: str
+    key: str
+    path: NotRequired[str]
+    version: NotRequired[int]
+    first_line: NotRequired[int]
+    last_line: NotRequired[int]
+    heading: NotRequired[str]
+    message: NotRequired[int]
+    session: NotRequired[str]
+
+
 class RecallResult(GrainFields):
+    kind: str
+    citation: NotRequired[Citation]
     score: float
     source: str
     writers: int

@@ -27,6 +27,7 @@ class RecallCalls:
         until: str | None = None,
         origin_floor: str | None = None,
         statuses: Sequence[str] | None = None,
+        kinds: Sequence[str] | None = None,
         explain: bool | None = None,
     ) -> CallArguments[Retrieved]:
         """Recall grains that answer a question, best first. Rate them with `feedback` and the answer's `trace_id`."""
@@ -42,6 +43,7 @@ class RecallCalls:
                 "until": until,
                 "origin_floor": origin_floor,
                 "statuses": _as_list(statuses),
+                "kinds": _as_list(kinds),
                 "explain": explain,
             }
         )

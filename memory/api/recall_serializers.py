@@ -56,6 +56,11 @@ class RetrieveSerializer(serializers.Serializer[None]):
         type="array",
         items={"type": "string", "enum": GrainModel.Status.values},
     )
+    kinds = _optional(
+        "What to recall: memories, passages of files, messages of transcripts, values of keys. Default: all you may read.",
+        type="array",
+        items={"type": "string", "enum": list(recall_request.KINDS)},
+    )
     explain = _optional("Include an explanation in the answer.", type="boolean")
     caller_id = _optional(
         "A label; it grants no rights.", type="string", maxLength=parsers.LABELS["caller_id"], pattern=parsers.LABEL
@@ -87,7 +92,23 @@ class GrainFieldsSerializer(serializers.Serializer[None]):
     recorded_at = serializers.DateTimeField()
 
 
+class CitationSerializer(serializers.Serializer[None]):
+    """Where a passage or message is from."""
+
+    store = serializers.UUIDField()
+    key = serializers.CharField(help_text="Key of the store.")
+    path = serializers.CharField(required=False, help_text="Of a passage: the file.")
+    version = serializers.IntegerField(required=False)
+    first_line = serializers.IntegerField(required=False)
+    last_line = serializers.IntegerField(required=False)
+    heading = serializers.CharField(required=False)
+    message = serializers.IntegerField(required=False, help_text="Of a message: its number in the transcript.")
+    session = serializers.CharField(required=False)
+
+
 class RecallResultSerializer(GrainFieldsSerializer):
+    kind = serializers.ChoiceField(choices=recall_request.KINDS)
+    citation = CitationSerializer(required=False)
     score = serializers.FloatField(help_text="Relevance, 0 to 1; comparable only within one answer.")
     source = serializers.ChoiceField(choices=_SOURCES)  # type: ignore[assignment]  # DRF has an attribute of that name
     writers = serializers.IntegerField(help_text="How many writers stored this text.")

@@ -135,15 +135,20 @@ def link_grains(
     space: int, new: Sequence[NewGrain], existing: Sequence[Existing], moment: datetime
 ) -> dict[int, bytes]:
     """Insert the conduits of new grains; returns them packed for the arenas, by grain."""
+    rows = link_rows(space, new, existing, moment)
+    return {grain: Changes((grain,), conduit_array(linked)).pack() for grain, linked in rows.items()}
+
+
+def link_rows(
+    space: int, new: Sequence[NewGrain], existing: Sequence[Existing], moment: datetime
+) -> dict[int, list[tuple[object, ...]]]:
+    """Insert the conduits of new grains; returns them by grain, each in the order of `changes.CONDUIT`."""
     _link(new, existing)
     entries = ensure_entries(space, [mention for one in new for mention in one.item.mentions])
     inserted = iter(
         insert_conduits(space, [link for one in new for link in one.links], int(moment.timestamp()), entries)
     )
-    return {
-        one.grain: Changes((one.grain,), conduit_array([row for row in islice(inserted, len(one.links)) if row])).pack()
-        for one in new
-    }
+    return {one.grain: [row for row in islice(inserted, len(one.links)) if row] for one in new}
 
 
 def _link(new: Sequence[NewGrain], existing: Sequence[Existing]) -> None:

@@ -25,7 +25,7 @@ from memory.grains.lifecycle.rules import SAID_AGAIN
 from memory.grains.lifecycle.transitions import PlannedTransition
 from memory.grains.models import Grain
 
-_COLUMNS = (
+COLUMNS = (
     "uuid",
     "space",
     "text",
@@ -248,7 +248,7 @@ def _upsert(call: RunningCall, unique: list[GrainInput], existing: list[linking.
         (digest, origin, session): StoredGrain(
             number, found if isinstance(found, uuid.UUID) else uuid.UUID(found), *more
         )
-        for number, found, digest, origin, session, *more in raw_sql.upsert(Grain, _COLUMNS, values, _OR_CORROBORATE)
+        for number, found, digest, origin, session, *more in raw_sql.upsert(Grain, COLUMNS, values, _OR_CORROBORATE)
     }
 
 

@@ -16,6 +16,7 @@ from accounts.principals import Principal
 from fluxcore import config
 from fluxcore.errors import QuotaReached
 from fluxcore.writes import limit_messages
+from memory.engine.index.space_index import MADE_KINDS
 from memory.grains.models import Grain, GrainUsage
 
 SPACE = ""  # writer of the row that sums all writers of a space
@@ -87,6 +88,8 @@ def subtract_usage(space: int, grains: Iterable[Grain]) -> None:
     counts: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
     for row in grains:
+        if row.status in MADE_KINDS:
+            continue  # they were never counted here
         for writer in (SPACE, row.writer):
             counts[writer] += 1
             sizes[writer] += size_of(row.text)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from accounts import origins
 from memory.engine.index.space_index import BEGINNING_OF_TIME, END_OF_TIME, SECOND, STATUSES, Index
 from memory.engine.text import words
+from memory.grains.sources import NONE, VisibleKinds
 from memory.recall.recall_request import RecallRequest
 
 # Statuses of a recall that names none: active grains first, dormant and archived ones if places are left.
@@ -44,16 +45,25 @@ def count_without_vector(index: Index) -> int:
     return int(np.count_nonzero(living))
 
 
-def allowed_rows(index: Index, ask: RecallRequest, statuses: tuple[str, ...], moment: datetime) -> Mask:
-    """Mask of rows the recall may return at this time. Read-only, because it may be cached and shared."""
+def allowed_rows(
+    index: Index, ask: RecallRequest, statuses: tuple[str, ...], moment: datetime, seen: VisibleKinds = NONE
+) -> Mask:
+    """Mask of rows the recall may return at this time. Read-only, because it may be cached and shared.
+
+    `statuses` may name kinds of made grains; of those in `seen.sessions` only the rows of these sessions are allowed.
+    """
+    narrowed = [kind for kind in seen.sessions if kind in statuses]
     if ask.as_of is None:
         mask = _valid_now(index, statuses, epoch_microseconds(moment))
-        if not (ask.since or ask.until or ask.origin_floor or ask.sessions or ask.tags):
+        if not (ask.since or ask.until or ask.origin_floor or ask.sessions or ask.tags or narrowed):
             return mask
         mask = mask.copy()
     else:
         mask = _with_status(index, statuses)
         _remove_invalid(index, mask, epoch_microseconds(ask.as_of), in_past=True)
+    for kind in narrowed:
+        keys = words.keys([f"session:{session}" for session in seen.sessions[kind]])
+        mask &= (index.column("status") != STATUSES.index(kind)) | np.isin(index.column("session"), keys)
     if ask.since is not None:
         mask &= index.column("said") >= epoch_microseconds(ask.since)
     if ask.until is not None:

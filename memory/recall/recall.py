@@ -27,11 +27,13 @@ from fluxcore.fair_queue import FairQueue
 from fluxcore.writes import limit_messages, limits
 from memory.arena.cache import COLD, WARM, arena_cache
 from memory.embedding import active_encoder, encoder_kinds
-from memory.engine.index.space_index import Index
+from memory.engine.index.space_index import MADE_KINDS, Index
 from memory.engine.ranking import recall as engine
 from memory.engine.text import question
-from memory.grains import hydrate
+from memory.grains import hydrate, sources
 from memory.grains.hydrate import GrainRow
+from memory.grains.models import Grain
+from memory.grains.sources import VisibleKinds
 from memory.recall import (
     cold_index,
     engine_settings,
@@ -43,7 +45,7 @@ from memory.recall import (
     results,
     traces,
 )
-from memory.recall.recall_request import RecallRequest
+from memory.recall.recall_request import MEMORY, RecallRequest
 from memory.recall.results import SearchHit, SearchResult
 from memory.recall.trace_record import TraceRecord, trace_body
 
@@ -60,6 +62,8 @@ CROWD = 16
 AGAIN = 3
 # Statuses that are returned if none is requested. Quarantined grains and those pending deletion only on request.
 _LIVING_OR_FADED = tuple(status for tier in filters.STATUS_TIERS for status in tier)
+
+_ACTIVE = Grain.Status.ACTIVE.value
 
 _slots: FairQueue | None = None
 _creating = threading.Lock()
@@ -96,9 +100,12 @@ def _compute_answer(
 ) -> dict[str, Any]:
     """Answer of a recall; its trace is queued. All computation of a recall is here, inside its slot."""
     query = question.read_question(expanded, filters.epoch_seconds(moment))
-    result = search_space(space, request, query, moment)
+    seen = sources.visible(principal, space, request.made_kinds)
+    result = search_space(space, request, query, moment, seen)
     numbers = result.numbers
-    grains = hydrate.load_grains(space, numbers, request.statuses or _LIVING_OR_FADED, clusters=any(result.lateral))
+    statuses = (*(request.statuses or _LIVING_OR_FADED), *seen.kinds)
+    grains = hydrate.load_grains(space, numbers, statuses, clusters=any(result.lateral))
+    cited = _cite(principal, space, grains)
     # Grains deleted or no longer valid since the index was updated are removed.
     valid_at = request.as_of or moment
     result = result.without({number for number in numbers if number not in grains or grains[number].over(valid_at)})
@@ -117,12 +124,24 @@ def _compute_answer(
         result.exploring,
         tuple(hit.id for hit in kept),
     )
-    answer, hint = _build_answer(trace, request, result, kept, grains), pending_feedback.feedback_hint(principal)
+    answer, hint = _build_answer(trace, request, result, kept, grains, cited), pending_feedback.feedback_hint(principal)
     traces.queue_trace(trace)
     return answer if hint is None else {**answer, "feedback_due": hint}
 
 
-def search_space(space: int, ask: RecallRequest, asked: question.Query, moment: datetime) -> SearchResult:
+def _cite(principal: Principal, space: int, grains: dict[int, GrainRow]) -> dict[int, dict[str, Any]]:
+    """Where the made grains are from. Those that the caller may not see, or that were removed, are taken out."""
+    made = [(number, row.status) for number, row in grains.items() if row.status in MADE_KINDS]
+    found = sources.citations(principal, space, made) if made else {}
+    for number, _ in made:
+        if number not in found:
+            del grains[number]
+    return found
+
+
+def search_space(
+    space: int, ask: RecallRequest, asked: question.Query, moment: datetime, seen: VisibleKinds = sources.NONE
+) -> SearchResult:
     """Search the arena of the space, or the cold index while there is none."""
     vector = active_encoder.encode_query(ask.query)
     with arena_cache().arena(space) as (arena, rung):
@@ -133,10 +152,10 @@ def search_space(space: int, ask: RecallRequest, asked: question.Query, moment: 
                 missing = 0  # without an encoder no vectors will be made
             elif rung == WARM and arena.index.size and (missing or vector is None):
                 rung = "no encoder" if vector is None else "encoding"
-            result = search_index(arena.index, ask, asked, vector, moment, rung, exploring=arena.exploring)
+            result = search_index(arena.index, ask, asked, vector, moment, rung, seen, exploring=arena.exploring)
             return replace(result, vectors_missing=missing)
     index = cold_index.build_cold_index(space, asked)
-    return search_index(index, ask, asked, _comparable(vector, index), moment, COLD)
+    return search_index(index, ask, asked, _comparable(vector, index), moment, COLD, seen)
 
 
 def _comparable(vector: Any, index: Index) -> Any:
@@ -151,18 +170,19 @@ def search_index(
     vector: Any,
     moment: datetime,
     rung: str,
+    seen: VisibleKinds = sources.NONE,
     *,
     exploring: bool = False,
 ) -> SearchResult:
-    """Search active grains first; dormant and archived ones if places are left, or if they fit better."""
+    """Search active and made grains first; dormant and archived ones if places are left, or if they fit better."""
     now, settings = filters.epoch_seconds(moment), engine_settings.current(exploring=exploring)
-    first, *other_tiers = (ask.statuses,) if ask.statuses else filters.STATUS_TIERS
+    first, *other_tiers = _tiers(ask, seen)
 
     def ranked(mask: filters.Mask, most: int) -> tuple[SearchResult, Any]:
         ranking = engine.recall(index, asked, vector, allowed=mask, k=most, now=now, settings=settings)
         return results.build_result(index, asked, ranking, rung), index.column("digest")[ranking.rows]
 
-    mask = filters.allowed_rows(index, ask, first, moment)
+    mask = filters.allowed_rows(index, ask, first, moment, seen)
     result, shown_texts = more, _ = ranked(mask, ask.k)
     for _ in range(AGAIN):
         if len(result.hits) >= ask.k or sum(len(hit.folded) for hit in more.hits) < CROWD:
@@ -185,11 +205,24 @@ def search_index(
     return replace(result, exploring=True) if exploring else result
 
 
+def _tiers(ask: RecallRequest, seen: VisibleKinds) -> tuple[tuple[str, ...], ...]:
+    """Statuses and kinds to search, one tier after the other."""
+    if not ask.with_memories:
+        return (seen.kinds,)
+    first, *more = (ask.statuses,) if ask.statuses else filters.STATUS_TIERS
+    return ((*first, *seen.kinds), *more)
+
+
 def _build_answer(
-    trace: TraceRecord, ask: RecallRequest, result: SearchResult, kept: list[SearchHit], grains: dict[int, GrainRow]
+    trace: TraceRecord,
+    ask: RecallRequest,
+    result: SearchResult,
+    kept: list[SearchHit],
+    grains: dict[int, GrainRow],
+    cited: dict[int, dict[str, Any]],
 ) -> dict[str, Any]:
     answer: dict[str, Any] = {
-        "grains": [_build_grain(hit, grains) for hit in kept],
+        "grains": [_build_grain(hit, grains, cited) for hit in kept],
         "trace_id": str(trace.id),
         "confidence": round(trace.confidence, 4),
         "hop_count": trace.hop_count,
@@ -198,6 +231,7 @@ def _build_answer(
         "expansion_candidates": [
             {**grains[number].shape(), "cluster": grains[number].cluster if cluster else None}
             for number, cluster in result.lateral_candidates(grains, kept)
+            if number not in cited
         ],
         "rung": result.rung,
         "vectors_missing": result.vectors_missing,
@@ -208,7 +242,7 @@ def _build_answer(
     return answer
 
 
-def _build_grain(hit: SearchHit, grains: dict[int, GrainRow]) -> dict[str, Any]:
+def _build_grain(hit: SearchHit, grains: dict[int, GrainRow], cited: dict[int, dict[str, Any]]) -> dict[str, Any]:
     """One result; of several grains with the same text, the highest authority and the number of writers."""
     own = grains[hit.id]
     same = [own, *(grains[number] for number in hit.folded[: results.MOST_FOLDED] if number in grains)]
@@ -221,7 +255,16 @@ def _build_grain(hit: SearchHit, grains: dict[int, GrainRow]) -> dict[str, Any]:
         "writers": len({grain.writer for grain in same}),
         "said": sum(1 + grain.corroborations for grain in same),
         "same": [grain.uuid for grain in same[1:]],
+        **_source_of(own, cited),
     }
+
+
+def _source_of(own: GrainRow, cited: dict[int, dict[str, Any]]) -> dict[str, Any]:
+    """The kind of a result, and where it is from if it was made from a file or a transcript."""
+    citation = cited.get(own.id)
+    if citation is None:
+        return {"kind": MEMORY}
+    return {"kind": own.status, "status": _ACTIVE, "session": citation.get("session") or None, "citation": citation}
 
 
 @contextmanager

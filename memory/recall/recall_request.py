@@ -11,6 +11,7 @@ from typing import Any
 from accounts import origins
 from fluxcore import clock, config
 from fluxcore.errors import Invalid
+from memory.engine.index.space_index import MADE_KINDS
 from memory.grains import grain_input, texts
 from memory.grains.models import Grain
 from memory.grains.sizes import MAX_K as MAX_K
@@ -29,8 +30,11 @@ FIELDS = (
     "until",
     "origin_floor",
     "statuses",
+    "kinds",
     "explain",
 )
+MEMORY = "memory"
+KINDS = (MEMORY, *MADE_KINDS)
 
 
 @dataclass(frozen=True)
@@ -47,8 +51,19 @@ class RecallRequest:
     until: datetime | None = None
     origin_floor: str | None = None  # lowest authority that is returned
     statuses: tuple[str, ...] = ()  # empty: active grains, then dormant and archived ones
+    kinds: tuple[str, ...] = ()  # empty: all; with statuses, which only memories have, memories
     explain: bool = False
     truncated: bool = False  # the query was longer than QUERY_BYTES and was cut
+
+    @property
+    def with_memories(self) -> bool:
+        return not self.kinds or MEMORY in self.kinds
+
+    @property
+    def made_kinds(self) -> tuple[str, ...]:
+        """The kinds of made grains that are asked for. Statuses are of memories: whoever names some means these."""
+        usual = () if self.statuses else MADE_KINDS
+        return tuple(kind for kind in self.kinds if kind != MEMORY) if self.kinds else usual
 
     def bounds(self) -> dict[str, Any]:
         """The filters, for the trace."""
@@ -60,6 +75,7 @@ class RecallRequest:
             "sessions": list(self.sessions),
             "origin_floor": self.origin_floor,
             "statuses": list(self.statuses),
+            "kinds": list(self.kinds),
             "min_score": self.min_score,
         }
         return {name: value for name, value in filters.items() if value}
@@ -135,5 +151,6 @@ _CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "until": _moment,
     "origin_floor": partial(_one_of, allowed=origins.AUTHORITY),
     "statuses": partial(_some_of, allowed=_STATUSES),
+    "kinds": partial(_some_of, allowed=KINDS),
     "explain": _yes_or_no,
 }

@@ -48,7 +48,9 @@ COLUMNS: dict[str, type[np.generic]] = {
 }
 
 # GONE: a deleted grain. Its row is kept until the next build, so that row numbers stay valid, but is never shown.
-STATUSES = ("active", "dormant", "archived", "quarantined", "pending_deletion", "gone")
+# Kinds of grains that are made from files, transcripts and keys; they have their kind in the place of a status.
+MADE_KINDS = ("passage", "message", "key")
+STATUSES = ("active", "dormant", "archived", "quarantined", "pending_deletion", "gone", *MADE_KINDS)
 ACTIVE, GONE = 0, 5
 
 

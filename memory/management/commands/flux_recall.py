@@ -40,6 +40,9 @@ class Command(FluxCommand):
             choices=Grain.Status.values,
             help="only memories with this status; may be repeated",
         )
+        parser.add_argument(
+            "--kind", action="append", choices=recall_request.KINDS, help="only memories, passages, ...; may be repeated"
+        )
         parser.add_argument("--explain", action="store_true", help="show why each memory was returned")
 
     def run(self, options: dict[str, Any]) -> None:
@@ -56,6 +59,7 @@ class Command(FluxCommand):
             "until": options["until"],
             "origin_floor": options["origin_floor"],
             "statuses": options["status"],
+            "kinds": options["kind"],
             "explain": options["explain"],
         }
         who = shell(find_space(options["space"]))

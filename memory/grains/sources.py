@@ -1,0 +1,68 @@
+"""Registry of what made grains are made from: who may see which of them, and where they are from.
+
+The room that makes a kind of grain registers its `Source`. The rooms of memories ask here and know none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from accounts.principals import Principal
+from memory.engine.index.space_index import MADE_KINDS
+
+
+class Source(Protocol):
+    """What grains of a kind are made from."""
+
+    def sessions(self, principal: Principal, space: int) -> Collection[str] | None:
+        """Sessions of the grains the caller may see: None for all, empty for none."""
+        ...
+
+    def citations(self, principal: Principal, space: int, grains: Collection[int]) -> dict[int, dict[str, Any]]:
+        """Where these grains are from; only those the caller may see, and that were not removed."""
+        ...
+
+
+@dataclass(frozen=True)
+class VisibleKinds:
+    """The kinds of made grains that a recall searches; of a kind in `sessions` only grains of these sessions."""
+
+    kinds: tuple[str, ...] = ()
+    sessions: dict[str, Collection[str]] = field(default_factory=dict)
+
+
+NONE = VisibleKinds()
+_sources: dict[str, Source] = {}
+
+
+def register(kind: str, source: Source) -> None:
+    if kind not in MADE_KINDS:
+        raise ValueError(f"unknown kind of grains: {kind}")
+    _sources[kind] = source
+
+
+def visible(principal: Principal, space: int, kinds: Iterable[str]) -> VisibleKinds:
+    """Which made grains of these kinds a caller may see."""
+    found, sessions = [], {}
+    for kind in kinds:
+        source = _sources.get(kind)
+        allowed = source.sessions(principal, space) if source is not None else ()
+        if allowed is None or allowed:
+            found.append(kind)
+        if allowed:
+            sessions[kind] = allowed
+    return VisibleKinds(tuple(found), sessions)
+
+
+def citations(principal: Principal, space: int, grains: Iterable[tuple[int, str]]) -> dict[int, dict[str, Any]]:
+    """Where made grains are from, by number; those missing here may not be shown. `grains`: number and kind."""
+    by_kind: dict[str, list[int]] = {}
+    for number, kind in grains:
+        if kind in _sources:
+            by_kind.setdefault(kind, []).append(number)
+    found: dict[int, dict[str, Any]] = {}
+    for kind, numbers in by_kind.items():
+        found |= _sources[kind].citations(principal, space, numbers)
+    return found

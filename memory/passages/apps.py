@@ -1,0 +1,15 @@
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class PassagesConfig(AppConfig):
+    name = "memory.passages"
+    label = "passages"
+    verbose_name = "Passages"
+
+    def ready(self) -> None:
+        from memory.passages import citing, following
+
+        citing.register()
+        following.register()

@@ -1,0 +1,38 @@
+"""Table of where passages and messages come from."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+
+class GrainSource(models.Model):
+    """Where a passage or message is from: lines of a file, or a message of a transcript. Deleted with its grain.
+
+    A grain may have several: equal paragraphs of a file are one grain. Stores and files are named by the numbers of
+    their rows, which may be deleted first.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
+    grain = models.ForeignKey("grains.Grain", on_delete=models.CASCADE, related_name="+")
+    store = models.BigIntegerField()
+    file = models.BigIntegerField(null=True)  # null: a message
+    message = models.BigIntegerField(null=True)  # its number in the transcript
+    version = models.BigIntegerField(default=0)  # of the file that last had it
+    first_line = models.IntegerField(default=0)
+    last_line = models.IntegerField(default=0)
+    heading = models.CharField(max_length=200, default="")
+    session = models.CharField(max_length=128, default="")  # as the message says it
+    # False: the file has it no more in its newest version, or the file, message or store was deleted.
+    current = models.BooleanField(default=True)
+    removed = models.BooleanField(default=False)  # it was deleted, and not replaced by a newer version
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["file", "current"], name="source_file", condition=Q(message=None)),
+            models.Index(fields=["store", "message"], name="source_message"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.store}: {self.file or self.message}"
