@@ -65,13 +65,13 @@ def test_the_further_the_first_stands_ahead_the_surer_it_is() -> None:
     assert confidence.confidence(far, raw, known) > confidence.confidence(close, raw, known)
 
 
-def test_far_from_every_fitted_space_it_is_drawn_towards_an_ordinary_one() -> None:
+def test_far_from_every_fitted_space_it_is_moved_towards_the_default() -> None:
     high, low = (np.full(len(confidence.SIGNS), value) for value in (5.0, -5.0))
     for signs in (high, low):
         near, far = (
             confidence.probability(signs, np.ones_like(signs) / len(signs), 0.0, share) for share in (1.0, 0.0)
         )
-        assert abs(far - confidence.ORDINARY) < abs(near - confidence.ORDINARY)
+        assert abs(far - confidence.DEFAULT_CONFIDENCE) < abs(near - confidence.DEFAULT_CONFIDENCE)
     assert confidence.probability(high, high, 0.0, 0.0) > confidence.probability(low, high, 0.0, 0.0)
 
 

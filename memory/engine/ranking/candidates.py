@@ -118,7 +118,7 @@ def _standing_rules(
         rows = _rows_with_marks(index, STANDING)
     if allowed is not None:
         rows = rows[allowed[rows]]
-    rows = rows[-_MOST_STANDING:]  # of very many, only the newest
+    rows = rows[-_MOST_STANDING:]  # if there are very many, only the newest
     if len(rows) > most:
         if vector is not None and index.dense is not None:
             rows = rows[rows < index.dense.size]
@@ -142,7 +142,7 @@ def _rows_with_marks(index: Index, wanted: int) -> NDArray[np.int64]:
     return cached[1]
 
 
-_MOST_MARKED = 16_384  # cached rows: so many that a filter leaves some
+_MOST_MARKED = 16_384  # cached rows: many, so that a filter leaves some
 
 
 def neighbours(index: Index, rows: NDArray[np.integer], reach: int = REACH) -> list[Rows]:
@@ -189,7 +189,7 @@ def gather_candidates(
     found_words = bm25.score_counts(index, rows, counts, asked.idf, bm25.bm25_parameters(index))
     meaning, has = np.zeros(len(rows), np.float32), np.zeros(len(rows), np.bool_)
     if vector is not None and index.dense is not None and len(rows):
-        inside = slice(0, int(rows.searchsorted(index.dense.size)))  # rows come in order
+        inside = slice(0, int(rows.searchsorted(index.dense.size)))  # rows are in ascending order
         has[inside] = index.dense.has[rows[inside]]
         meaning[inside] = index.dense.scores(vector, rows[inside].astype(np.int64))
     low, mean, deviation = matches.statistics
