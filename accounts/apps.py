@@ -12,9 +12,9 @@ class AccountsConfig(AppConfig):
         from accounts.audit import checkpoints
         from accounts.signin import lockout, sessions
         from fluxcore.work.sweep import every_minute
-        from fluxcore.writes import booth
+        from fluxcore.writes import batch
 
-        booth.batch_writer("audit", audit.write)
+        batch.register_row_writer("audit", audit.write)
         every_minute(anonymous_refusals.forget_old)
         every_minute(lockout.forget_old)
         every_minute(sessions.forget_old)

@@ -63,12 +63,17 @@ def combine_layers(own: Layers, over: Layers) -> Capabilities:
 
 def capabilities_of(agent: Agent) -> Capabilities:
     """The effective capabilities of an agent now; none if it or an ancestor is suspended."""
+    return capabilities_with(agent, agent.capabilities) if agent.active else parsed(())
+
+
+def capabilities_with(agent: Agent, capabilities: list[str]) -> Capabilities:
+    """What the effective capabilities would be if these were its own; none if an ancestor is suspended."""
     now = clock.now()
-    over = ancestor_layers(agent.parent_id, now) if agent.active else None
+    over = ancestor_layers(agent.parent_id, now)
     if over is None:
         return parsed(())
     granted = open_grants(now).filter(agent=agent).values_list("capability", flat=True)
-    return combine_layers(layers(agent.capabilities, granted, agent.trust), over)
+    return combine_layers(layers(capabilities, granted, agent.trust), over)
 
 
 def open_grants(now: datetime | None = None) -> QuerySet[Grant]:

@@ -10,7 +10,7 @@ class FluxCoreConfig(AppConfig):
     def ready(self) -> None:
         from fluxcore import events
         from fluxcore.work import kinds
-        from fluxcore.writes import booth
+        from fluxcore.writes import batch
 
-        booth.batch_writer("event", events.write)
+        batch.register_row_writer("event", events.write)
         kinds.discover()

@@ -48,9 +48,9 @@ def _recall(prompt: str, given: argparse.Namespace) -> dict[str, Any]:
         return dict((answer or {}).get("result", {}).get("structuredContent", {}))
     entry.set_up(given)
     from accounts import local_agent
-    from mcp_bridge.tools import grains
+    from mcp_bridge.tools.grains.retrieve import RETRIEVE
 
-    return grains.RETRIEVE.run(
+    return RETRIEVE.run(
         local_agent.find_local_agent(given.space, given.agent, given.ceiling).labelled("hook"), question
     )
 

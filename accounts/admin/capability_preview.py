@@ -10,8 +10,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, Query
 from django.template.response import TemplateResponse
 
 from accounts import capabilities as caps
-from accounts import capability_preview
-from accounts.admin.agents import capabilities_with
+from accounts import capability_preview, effective_capabilities
 from accounts.adminsite.forms import LinesField, SpaceField
 from accounts.models import Agent
 from accounts.visitor import SignedIn, current_visitor
@@ -85,7 +84,11 @@ def _previewed(
     chosen = form.agents.get(agent)
     try:
         checked = caps.check(wanted)
-        held = capabilities_with(chosen, checked or chosen.capabilities) if chosen else caps.parsed(tuple(checked))
+        held = (
+            effective_capabilities.capabilities_with(chosen, checked or chosen.capabilities)
+            if chosen
+            else caps.parsed(tuple(checked))
+        )
     except FluxError as refusal:
         form.add_error("capabilities", refusal.message)
         return None

@@ -18,7 +18,7 @@ from django.contrib.auth.hashers import check_password, make_password
 
 from fluxcore.errors import Busy
 from fluxcore.fair_queue import FairQueue
-from fluxcore.writes import limit_messages, limits
+from fluxcore.writes import limit_messages, limit_windows, limits
 
 MAX_PASSWORD = 1024
 AT_ONCE = 2
@@ -60,7 +60,11 @@ def check_attempt(password: str, password_hash: str | None, *, source: str, name
             return True
         time.sleep(max(0.0, began + REFUSED_AFTER - time.monotonic()))
         raise limit_messages.rate_reached(
-            "sign-in", limit=TRIES_PER_SOURCE, seconds=limits.WINDOW, wait=wait, do="Wait a minute, then try again"
+            "sign-in",
+            limit=TRIES_PER_SOURCE,
+            seconds=limit_windows.WINDOW,
+            wait=wait,
+            do="Wait a minute, then try again",
         )
     turn = _waiting.join(source, name)
     try:

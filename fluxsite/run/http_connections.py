@@ -68,12 +68,15 @@ _open: defaultdict[int, OpenConnections] = defaultdict(OpenConnections)
 
 
 def source_of(address: str) -> str:
-    """Whom a connection counts for: its address, or the network of 64 bits that an IPv6 address comes from."""
+    """The address or network that a connection counts for: one host often has a whole IPv6 network of 64 bits."""
     try:
         parsed = ip_address(address)
     except ValueError:
         return address
-    return str(ip_network((parsed, 64), strict=False)) if parsed.version == 6 else address
+    if parsed.version == 4:
+        return address
+    # A listener for both families reports IPv4 addresses as ::ffff:192.0.2.7: all of them in one network of IPv6.
+    return str(parsed.ipv4_mapped or ip_network((parsed, 64), strict=False))
 
 
 class BoundedProtocol(HttpToolsProtocol):

@@ -7,7 +7,8 @@ from typing import Any
 from accounts.principals import Principal
 from mcp_bridge.registry import SWITCHED_GROUPS, Group, Tool
 from mcp_bridge.schemas import gives, one_of, text
-from mcp_bridge.tools.grains import STORE, STORED, pick_given, write_options
+from mcp_bridge.tools.grains.fields import pick_given, write_options
+from mcp_bridge.tools.grains.store import STORE, STORED
 
 # The arguments of flux_store for a single text.
 _TAKES = {name: shape for name, shape in STORE.takes.items() if name != "items"}

@@ -40,7 +40,7 @@ class Arena:
             encoder,
             generation,
         )
-        self.gate = ReadWriteLock()
+        self.lock = ReadWriteLock()
         self.ahead: set[Position] = set()  # events after the position that are applied already (`log_reader.py`)
         self.following = threading.Lock()  # one catch-up at a time
         self.followed_at = time.monotonic()
@@ -104,7 +104,7 @@ class Arena:
         A changed grain without a record was deleted.
         """
         by_id = {record.id: record for record in records}
-        with self.gate.changing():
+        with self.lock.changing():
             self.index.version += 1
             for record in by_id.values():
                 self._put_grain(record)
@@ -141,7 +141,7 @@ class Arena:
     def fold(self) -> None:
         """Merge the delta into the base in place: for small arenas, where it takes milliseconds."""
         index = self.index
-        with self.gate.changing():
+        with self.lock.changing():
             index.postings = index.postings.merged()
             index.graph = index.graph.merged(rows=index.size)
             if index.dense is not None:  # its bits depend on the mean of all vectors at build time

@@ -57,10 +57,10 @@ class ArenaCache:
             if arena is None:
                 yield None, COLD
                 return
-            current = arena.gate.mine or coherence.catch_up(arena)
-            if arena.overgrown and not arena.gate.mine:
+            current = arena.lock.mine or coherence.catch_up(arena)
+            if arena.overgrown and not arena.lock.mine:
                 arena = self._renew_base(arena)
-            with arena.gate.reading():
+            with arena.lock.reading():
                 if arena.sound:
                     yield arena, WARM if current else BEHIND
                     return

@@ -52,7 +52,7 @@ def newest_generation(space: int) -> int:
 
 def write_generation(arena: Arena) -> int:
     """Write the arena as a new generation, remove older ones, and return the generation."""
-    with arena.following, arena.gate.reading():
+    with arena.following, arena.lock.reading():
         generation = newest_generation(arena.space) + 1
         target = _space_folder(arena.space) / f"{generation:08d}"
         with new_folder(target) as folder:

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 QUERIES_KEPT = 1024  # cached vectors of queries
 LONGEST_KEPT_QUERY = 2000  # characters; longer ones are rare and would fill memory
-LONGEST_REST = 60.0  # seconds between attempts to load an encoder that keeps failing
+LONGEST_PAUSE = 60.0  # seconds between attempts to load an encoder that keeps failing
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class ProcessEncoder:
         self._lock = threading.Lock()
         self._encoder: Encoder | None = None
         self._thread: threading.Thread | None = None
-        self._loading, self._encoding = Breaker(LONGEST_REST), Breaker()
+        self._loading, self._encoding = Breaker(LONGEST_PAUSE), Breaker()
         self._problem: str | None = None
         self._encode_one_cached = lru_cache(maxsize=QUERIES_KEPT)(self._encode_one)
 
@@ -87,7 +87,7 @@ class ProcessEncoder:
 
     def load_soon(self) -> None:
         """Start loading in the background, for later calls."""
-        if self.ready or self.wanted == encoder_kinds.NONE or self._loading.resting():
+        if self.ready or self.wanted == encoder_kinds.NONE or self._loading.paused():
             return
         if self._thread is None or not self._thread.is_alive():
             # Two callers at once may both start a thread: the second thread finds the encoder loaded.

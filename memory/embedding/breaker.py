@@ -9,7 +9,7 @@ PAUSE = 1.0  # seconds
 
 
 class Breaker:
-    """Thread-safe; the first caller after a pause gets the attempt."""
+    """Pauses after failures. Thread-safe: of several callers after a pause, only the first may try again."""
 
     def __init__(self, longest: float = PAUSE) -> None:
         """Each failure in a row doubles the pause, up to `longest` seconds."""
@@ -18,12 +18,12 @@ class Breaker:
         self._pause = 0.0
         self._next = 0.0
 
-    def resting(self) -> bool:
+    def paused(self) -> bool:
         """Whether a pause is in progress."""
         return self._pause > 0 and time.monotonic() < self._next
 
     def may_try(self) -> bool:
-        """Whether the caller may make an attempt; during a pause at most one caller may."""
+        """Whether the caller may try: always without failures, else one caller after each pause."""
         with self._lock:
             now = time.monotonic()
             if self._pause and now < self._next:

@@ -21,7 +21,7 @@ class EncoderProblem(Exception):
 
 
 class Encoder(Protocol):
-    """An encoder gives the same text the same vector, whatever the other texts of the call."""
+    """Interface of encoders. The same text always gets the same vector, whatever the other texts of the call are."""
 
     name: str  # stored with every vector: vectors of two names are never compared
     dimension: int  # a multiple of 64, so that one bit per number fills 64-bit words

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from memory.embedding.encoder import Vectors, readable, unit
 from memory.embedding.encoder_kinds import HASHED
 
-# Must not change without a new encoder name: another tokenisation or weighting is another encoder.
+# All patterns and numbers here are part of the encoder: with any other value it needs a new name.
 _WORD = re.compile(r"\w+")
 # Scripts written without spaces: each character and each pair of characters is a word.
 _UNSPACED = re.compile(
@@ -27,7 +27,7 @@ _LONGEST_WORD = 64
 
 
 class HashedEncoder:
-    """Sum of hashed features of all words, normalised."""
+    """Encoder whose vector of a text is the normalised sum of the hashed features of its words."""
 
     name, dimension = HASHED.name, HASHED.dimension
 

@@ -15,7 +15,7 @@ PATIENCE_SECONDS = 30.0  # a call that takes longer is stuck: each is a single s
 
 
 class NativeCalls:
-    """`with NATIVE:` around a call. After `close` a new call waits for ever, and its thread ends with the process."""
+    """Counts running native calls, each inside `with NATIVE:`. After `close` a new one waits until the process ends."""
 
     def __init__(self) -> None:
         self._reset()

@@ -108,5 +108,5 @@ def _idf(space: int, terms: list[str]) -> list[float | None]:
     arena = arena_cache()._get(space, encoder_name())
     if arena is None or not terms:
         return [None] * len(terms)
-    with arena.gate.reading():
+    with arena.lock.reading():
         return [float(one) for one in bm25.idf(arena.index, words.keys(terms))]

@@ -18,6 +18,7 @@ from accounts.principals import Principal
 from accounts.verbs import selector
 from fluxcore import clock, config
 from fluxcore.writes import limits
+from fluxcore.writes.limit_windows import LimitUse
 from memory.extraction import budget
 from memory.extraction import mode as model
 from memory.grains import store
@@ -27,7 +28,7 @@ from memory.health.models import HourlySum
 
 HOURS = 24
 MOST = 100  # agents on one page, the most recently active ones
-NOTHING_USED = limits.LimitUse(0, 0)
+NOTHING_USED = LimitUse(0, 0)
 _COUNTED = ("stores", "stated", "answered", "judged")
 
 
@@ -136,7 +137,7 @@ def _caller(
     granted: list[str],
     sums: dict[tuple[str, int], float],
     hour: int,
-    used: dict[str, limits.LimitUse],
+    used: dict[str, LimitUse],
     quotas: tuple[LimitShare, ...],
 ) -> AgentActivity:
     settings, grains = config.current(), used.get(f"grains:{agent.pk}", NOTHING_USED)

@@ -24,7 +24,7 @@ from accounts.verbs import selector
 from fluxcore import clock, config
 from fluxcore.errors import Busy, Invalid
 from fluxcore.fair_queue import FairQueue
-from fluxcore.writes import limit_messages, limits
+from fluxcore.writes import limit_messages, limit_windows, limits
 from memory.arena.cache import COLD, WARM, arena_cache
 from memory.embedding import active_encoder, encoder_kinds
 from memory.engine.index.space_index import MADE_KINDS, Index
@@ -92,7 +92,7 @@ def _count_recall(principal: Principal) -> None:
     limit = config.current().MAX_RECALLS_PER_MINUTE
     wait = limits.count(f"recalls:{principal.agent}", limit=limit)
     if wait:
-        raise limit_messages.rate_reached("recalls", limit=limit, seconds=limits.WINDOW, wait=wait)
+        raise limit_messages.rate_reached("recalls", limit=limit, seconds=limit_windows.WINDOW, wait=wait)
 
 
 def _compute_answer(

@@ -1,4 +1,4 @@
-"""A scribe for a space, and a shelf that holds vectors of the scribe's encoder."""
+"""Fixtures: a writer of grains for one space, and a cache of arenas with the writer's encoder."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tests.arena.graph_writer import ENCODER, GraphWriter
 
 
 @pytest.fixture
-def scribe(space: Any) -> GraphWriter:
+def writer(space: Any) -> GraphWriter:
     return GraphWriter(space.pk)
 
 
 @pytest.fixture
-def shelf(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def arena_cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     from memory.arena import cache as module
 
     monkeypatch.setattr(module, "encoder_name", lambda: ENCODER)

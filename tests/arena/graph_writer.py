@@ -49,9 +49,9 @@ class GraphWriter:
 
         return booth.write(work, lock=write_locks.lock_name(self.space))
 
-    def link(self, start: Grain, to: Grain, weight: float = 0.5, relation: int = 0) -> Conduit:
+    def link(self, start: Grain, end: Grain, weight: float = 0.5, relation: int = 0) -> Conduit:
         def work() -> Conduit:
-            made = self.conduit(to, start=start, weight=weight, relation=relation)
+            made = self.conduit(end, start=start, weight=weight, relation=relation)
             self.tell(conduits=[made])
             return made
 
@@ -112,7 +112,13 @@ class GraphWriter:
         )
 
     def conduit(
-        self, to: Grain, *, start: Grain | None = None, entry: str | None = None, weight: float = 0.5, relation: int = 0
+        self,
+        end: Grain,
+        *,
+        start: Grain | None = None,
+        entry: str | None = None,
+        weight: float = 0.5,
+        relation: int = 0,
     ) -> Conduit:
         found = None
         if entry is not None:
@@ -121,7 +127,7 @@ class GraphWriter:
             space_id=self.space,
             from_entry=found,
             from_grain=start,
-            to_grain=to,
+            to_grain=end,
             weight=weight,
             relation=relation,
             made_at=1_700_000_000,

@@ -40,16 +40,16 @@ def test_the_tables_are_those_of_the_models():
         assert set(columns) <= {field.column for field in model._meta.fields}
 
 
-def test_an_empty_space_has_an_arena(scribe):
-    arena = build_arena(scribe.space, ENCODER)
+def test_an_empty_space_gives_an_empty_arena(writer):
+    arena = build_arena(writer.space, ENCODER)
     assert arena.index.size == 0
     assert arena.index.dense is None
     assert arena.row_of([1, 2]).tolist() == [NO_ROW, NO_ROW]
 
 
-def test_a_grain_is_a_row_of_numbers(scribe):
+def test_a_grain_is_a_row_of_numbers(writer):
     said = datetime(2023, 5, 8, 13, 56, 7, 999_999, tzinfo=UTC)
-    grain = scribe.store(
+    grain = writer.store(
         "Caroline adopted two cats",
         session="s1",
         ordinal=4,
@@ -64,9 +64,9 @@ def test_a_grain_is_a_row_of_numbers(scribe):
         pinned=True,
         confidence=0.25,
     )
-    arena = build_arena(scribe.space, ENCODER)
-    index, at = arena.index, row(arena, grain)
-    values = {name: column[at] for name, column in index.columns.items()}
+    arena = build_arena(writer.space, ENCODER)
+    index, place = arena.index, row(arena, grain)
+    values = {name: column[place] for name, column in index.columns.items()}
     assert values["id"] == grain.pk
     assert values["digest"] == int(grain.digest[:16], 16)
     assert values["session"] == words.key("session:s1") and values["ordinal"] == 4
@@ -81,85 +81,85 @@ def test_a_grain_is_a_row_of_numbers(scribe):
     assert index.speakers == {int(values["speaker"]): tuple(words.keys(words.terms("Mel Brown")).tolist())}
 
 
-def test_a_grain_without_times_is_valid_for_ever_and_was_said_when_it_was_recorded(scribe):
-    grain = scribe.store("No times at all")
-    arena = build_arena(scribe.space, ENCODER)
-    columns, at = arena.index.columns, row(arena, grain)
-    assert (columns["valid_from"][at], columns["valid_to"][at]) == (BEGINNING_OF_TIME, END_OF_TIME)
-    assert columns["said"][at] == int(MOMENT.timestamp()) * SECOND
-    assert (columns["session"][at], columns["speaker"][at]) == (0, 0)
+def test_a_grain_without_times_is_valid_for_ever_and_was_said_when_it_was_recorded(writer):
+    grain = writer.store("No times at all")
+    arena = build_arena(writer.space, ENCODER)
+    columns, place = arena.index.columns, row(arena, grain)
+    assert (columns["valid_from"][place], columns["valid_to"][place]) == (BEGINNING_OF_TIME, END_OF_TIME)
+    assert columns["said"][place] == int(MOMENT.timestamp()) * SECOND
+    assert (columns["session"][place], columns["speaker"][place]) == (0, 0)
 
 
-def test_words_speakers_and_tags_lead_to_the_grain(scribe):
-    scribe.store("Nothing of it here")
-    grain = scribe.store("The cats, two cats", speaker="Melanie", tags=["pets", "At Home"])
-    arena = build_arena(scribe.space, ENCODER)
-    postings, at = arena.index.postings, row(arena, grain)
+def test_words_speakers_and_tags_lead_to_the_grain(writer):
+    writer.store("Nothing of it here")
+    grain = writer.store("The cats, two cats", speaker="Melanie", tags=["pets", "At Home"])
+    arena = build_arena(writer.space, ENCODER)
+    postings, place = arena.index.postings, row(arena, grain)
     cat, name = words.key(words.terms("cats")[0]), words.key(words.terms("Melanie")[0])
-    assert [part.tolist() for part in postings.of(cat)] == [[at], [2]]
+    assert [part.tolist() for part in postings.of(cat)] == [[place], [2]]
     for key in (name, words.key("#pets"), words.key("#At Home")):
-        assert [part.tolist() for part in postings.of(key)] == [[at], [1]]
+        assert [part.tolist() for part in postings.of(key)] == [[place], [1]]
 
 
-def test_vectors_are_those_of_the_encoder_asked_for(scribe):
-    first, second = scribe.store("one"), scribe.store("two", vector=False)
-    scribe.vector(second, encoder="another")
-    arena = build_arena(scribe.space, ENCODER)
+def test_only_vectors_of_the_requested_encoder_are_read(writer):
+    first, second = writer.store("one"), writer.store("two", vector=False)
+    writer.vector(second, encoder="another")
+    arena = build_arena(writer.space, ENCODER)
     dense = arena.index.dense
     assert dense.dimension == DIMENSION
     assert dense.has[[row(arena, first), row(arena, second)]].tolist() == [True, False]
     rows, scores = dense.search(unit_vector("one"), k=3)
     assert rows.tolist() == [row(arena, first)] and scores[0] == pytest.approx(1, abs=0.01)
-    assert build_arena(scribe.space, "unheard of").index.dense is None
+    assert build_arena(writer.space, "unheard of").index.dense is None
 
 
-def test_conduits_lead_from_entries_and_grains_to_grains(scribe):
-    first, second = scribe.store("one", entries=["paris"]), scribe.store("two")
-    scribe.link(first, second, 0.75, relation=5)
-    flat = build_arena(scribe.space, ENCODER).index.graph.flat()
+def test_conduits_lead_from_entries_and_grains_to_grains(writer):
+    first, second = writer.store("one", entries=["paris"]), writer.store("two")
+    writer.link(first, second, 0.75, relation=5)
+    flat = build_arena(writer.space, ENCODER).index.graph.flat()
     found = sorted(
         zip(flat.source.tolist(), flat.key.tolist(), flat.target.tolist(), flat.weight.tolist(), strict=True)
     )
     assert found == [(-1, words.key("name:paris"), 0, 0.5), (0, 0, 1, 0.75)]
 
 
-def test_neighbours_in_a_session_know_each_other(scribe):
+def test_rows_of_a_session_are_linked_to_their_neighbours(writer):
     texts = [("b", 2), ("a", 1), ("c", 3)]
-    made = {text: scribe.store(text, session="s", ordinal=place) for text, place in texts}
-    scribe.store("x", session="other", ordinal=2)
-    scribe.store("y")
-    arena = build_arena(scribe.space, ENCODER)
-    at = {text: row(arena, grain) for text, grain in made.items()}
+    made = {text: writer.store(text, session="s", ordinal=place) for text, place in texts}
+    writer.store("x", session="other", ordinal=2)
+    writer.store("y")
+    arena = build_arena(writer.space, ENCODER)
+    row_of = {text: row(arena, grain) for text, grain in made.items()}
     columns = arena.index.columns
-    assert [columns["next"][at[text]] for text in "abc"] == [at["b"], at["c"], NO_ROW]
-    assert [columns["prev"][at[text]] for text in "abc"] == [NO_ROW, at["a"], at["b"]]
+    assert [columns["next"][row_of[text]] for text in "abc"] == [row_of["b"], row_of["c"], NO_ROW]
+    assert [columns["prev"][row_of[text]] for text in "abc"] == [NO_ROW, row_of["a"], row_of["b"]]
     assert columns["prev"][: arena.index.size].tolist().count(NO_ROW) == 3
 
 
-def test_another_space_is_not_read(scribe):
+def test_another_space_is_not_read(writer):
     agents.create_space(shell(), name="other")
     other = GraphWriter(Space.objects.get(name="other").pk)
     theirs = other.store("secret of another space", entries=["paris"])
-    scribe.store("ours", entries=["paris"])
-    arena = build_arena(scribe.space, ENCODER)
+    writer.store("ours", entries=["paris"])
+    arena = build_arena(writer.space, ENCODER)
     assert arena.index.size == 1
     assert arena.row_of([theirs.pk]).tolist() == [NO_ROW]
     assert len(arena.index.graph.flat().id) == 1
 
 
-def test_the_position_is_that_of_the_log_before_the_rows_were_read(scribe):
-    scribe.store("one")
+def test_the_position_is_that_of_the_log_before_the_rows_were_read(writer):
+    writer.store("one")
     head = events.head()
-    assert build_arena(scribe.space, ENCODER).position == head
+    assert build_arena(writer.space, ENCODER).position == head
 
 
-def test_a_space_is_read_in_seven_statements_whatever_its_size(scribe, monkeypatch):
+def test_a_space_is_read_in_seven_statements_whatever_its_size(writer, monkeypatch):
     monkeypatch.setattr(queries, "CHUNK", 3)
     for number in range(8):
-        scribe.store(f"text {number}", entries=["paris", "rome"], session="s")
+        writer.store(f"text {number}", entries=["paris", "rome"], session="s")
     with CaptureQueriesContext(
         connection,
     ) as seen:
-        arena = build_arena(scribe.space, ENCODER)
+        arena = build_arena(writer.space, ENCODER)
     assert arena.index.size == 8 and len(arena.index.graph.flat().id) == 16
     assert len(seen) <= 7

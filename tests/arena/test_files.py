@@ -45,32 +45,32 @@ def no_files():
 
 
 @pytest.fixture
-def written(scribe):
+def written(writer):
     """A space with a little of everything, and its files."""
     made = [
-        scribe.store(f"number {number} cat", session=f"s{number % 2}", speaker="Ann Lee", tags=["x"], entries=["paris"])
+        writer.store(f"number {number} cat", session=f"s{number % 2}", speaker="Ann Lee", tags=["x"], entries=["paris"])
         for number in range(7)
     ]
-    scribe.link(made[0], made[1])
-    scribe.settle()
-    arena = build_arena(scribe.space, ENCODER)
+    writer.link(made[0], made[1])
+    writer.settle()
+    arena = build_arena(writer.space, ENCODER)
     assert files.write_generation(arena) == 1
-    return scribe
+    return writer
 
 
 def folder(space: int, generation: int = 1) -> Path:
     return settings.HOME.arenas / str(space) / f"{generation:08d}"
 
 
-def test_what_was_written_is_what_is_opened(written):
+def test_an_opened_arena_equals_the_written_one(written):
     opened = files.open_newest(written.space, ENCODER)
     assert opened.generation == 1
     assert canonical_values(opened) == canonical_values(build_arena(written.space, ENCODER))
 
 
-def test_an_empty_space_can_be_written(scribe):
-    files.write_generation(build_arena(scribe.space, ENCODER))
-    assert files.open_newest(scribe.space, ENCODER).index.size == 0
+def test_an_empty_space_can_be_written(writer):
+    files.write_generation(build_arena(writer.space, ENCODER))
+    assert files.open_newest(writer.space, ENCODER).index.size == 0
 
 
 def test_base_and_delta_are_written_as_one(written):
@@ -84,14 +84,14 @@ def test_base_and_delta_are_written_as_one(written):
     assert canonical_values(opened) == canonical_values(build_arena(written.space, ENCODER))
 
 
-def test_what_came_since_is_replayed_on_opening(written):
+def test_changes_since_the_files_are_applied_on_opening(written):
     written.store("a late one", session="s1", entries=["rome"])
     written.change(Grain.objects.earliest("id"), status="archived")
     opened = files.open_newest(written.space, ENCODER)
     assert canonical_values(opened) == canonical_values(build_arena(written.space, ENCODER))
 
 
-def test_changes_stay_private_and_the_files_as_they_are(written):
+def test_changes_in_memory_leave_the_files_unchanged(written):
     before = {path.name: path.read_bytes() for path in folder(written.space).iterdir()}
     one, two = files.open_newest(written.space, ENCODER), files.open_newest(written.space, ENCODER)
     written.change(Grain.objects.earliest("id"), status="archived", pinned=True)
@@ -103,7 +103,7 @@ def test_changes_stay_private_and_the_files_as_they_are(written):
     assert canonical_values(one) == canonical_values(two)
 
 
-def test_new_rows_find_a_place_in_the_mapped_arrays(written):
+def test_new_rows_fit_into_the_mapped_arrays(written):
     opened = files.open_newest(written.space, ENCODER)
     held = opened.index.columns["id"]
     written.store("one more")
@@ -166,7 +166,7 @@ HARMS = {
 }
 
 
-def test_at_any_doubt_they_are_left_aside(written):
+def test_damaged_or_doubtful_files_are_not_opened(written):
     """One test for all kinds of harm: each needs the same space, and a database of its own takes longest."""
     arena = build_arena(written.space, ENCODER)
     for name, harm in HARMS.items():
@@ -177,21 +177,21 @@ def test_at_any_doubt_they_are_left_aside(written):
         assert files.open_newest(written.space, ENCODER) is None, name
 
 
-def test_instead_of_doubtful_files_the_arena_is_built(written, shelf):
+def test_instead_of_doubtful_files_the_arena_is_built(written, arena_cache):
     zero(written.space)
-    with shelf.arena(written.space) as (arena, rung):
+    with arena_cache.arena(written.space) as (arena, rung):
         assert (rung, arena.generation) == ("warm", 0)
         assert canonical_values(arena) == canonical_values(build_arena(written.space, ENCODER))
 
 
-def test_a_log_that_was_cut_below_them_is_a_doubt(written):
+def test_files_older_than_the_log_are_not_opened(written):
     written.store("later")
     written.settle()
     Event.objects.filter(id__lte=Event.objects.order_by("-id")[1].id).delete()
     assert files.open_newest(written.space, ENCODER) is None
 
 
-def test_another_database_under_the_same_numbers_is_a_doubt(written):
+def test_files_of_another_database_are_not_opened(written):
     """A backup brought back beside files of a later time: the log may go on under the same numbers."""
     Grain.objects.filter(pk=Grain.objects.latest("id").pk).update(status="archived")
     event = Event.objects.latest("id")
@@ -199,7 +199,7 @@ def test_another_database_under_the_same_numbers_is_a_doubt(written):
     assert files.open_newest(written.space, ENCODER) is None
 
 
-def test_a_row_that_the_database_does_not_have_is_a_doubt(written):
+def test_files_with_a_row_missing_in_the_database_are_not_opened(written):
     from memory.grains.models import Conduit, Vector
 
     last = Grain.objects.latest("id")
@@ -220,7 +220,7 @@ def test_only_the_newest_generation_is_kept_and_half_written_ones_go_in_time(wri
     assert sorted(path.name for path in home.iterdir()) == [".00000009-busy", "00000002"]
 
 
-def test_whoever_has_an_old_generation_mapped_goes_on(written):
+def test_a_process_with_an_old_generation_mapped_continues(written):
     opened = files.open_newest(written.space, ENCODER)
     files.write_generation(build_arena(written.space, ENCODER))
     assert not folder(written.space).exists()
@@ -237,33 +237,33 @@ def test_a_write_that_fails_leaves_nothing(written, monkeypatch):
     assert [path.name for path in home.iterdir()] == ["00000001"]
 
 
-def test_an_unsound_arena_takes_its_files_with_it(written, shelf):
-    with shelf.arena(written.space) as (arena, _):
+def test_files_of_an_unsound_arena_are_removed(written, arena_cache):
+    with arena_cache.arena(written.space) as (arena, _):
         assert arena.generation == 1
     arena.sound = False
-    with shelf.arena(written.space) as (again, _):
+    with arena_cache.arena(written.space) as (again, _):
         assert again.generation == 0 and again.index.size == 7
     assert files.newest_generation(written.space) == 0
 
 
-def test_the_worker_writes_a_new_base_when_a_large_arena_has_outgrown_its_own(written, shelf, monkeypatch):
+def test_the_worker_writes_a_new_base_when_a_large_arena_has_outgrown_its_own(written, arena_cache, monkeypatch):
     monkeypatch.setattr(module, "AT_ONCE", 2)
     monkeypatch.setattr(module, "ON_DISK", 2)
     monkeypatch.setattr(arenas, "LATE_ROWS", 2)
-    monkeypatch.setattr(module, "_current", shelf)
-    with shelf.arena(written.space) as (first, _):
+    monkeypatch.setattr(module, "_current", arena_cache)
+    with arena_cache.arena(written.space) as (first, _):
         assert first.generation == 1
     for number in range(4):
         written.store(f"late {number}")
     for _ in range(2):
-        with shelf.arena(written.space) as (arena, rung):
+        with arena_cache.arena(written.space) as (arena, rung):
             assert arena is first and rung == "warm"
     until = time.monotonic() + 20
     while any(one.name == f"arena-{written.space}" for one in threading.enumerate()):
         assert time.monotonic() < until
         time.sleep(0.01)
     assert Job.objects.filter(kind=jobs.MERGE).count() == 1
-    shelf.drop(written.space)  # the worker is another process
+    arena_cache.drop(written.space)  # the worker is another process
     assert worker.run_one()
     assert Job.objects.get(kind=jobs.MERGE).state == "done"
     assert files.newest_generation(written.space) == 2
@@ -276,10 +276,10 @@ def test_the_worker_writes_a_new_base_when_a_large_arena_has_outgrown_its_own(wr
         assert arena.generation == 2, "readers switch between requests"
 
 
-def test_a_new_base_has_no_rows_of_what_is_gone(written, shelf):
+def test_a_new_base_has_no_rows_of_deleted_grains(written, arena_cache):
     for grain in Grain.objects.order_by("id")[:2]:
         written.purge(grain)
-    assert shelf.write(written.space) == 2
+    assert arena_cache.write(written.space) == 2
     opened = files.open_newest(written.space, ENCODER)
     assert opened.index.size == 5
     assert canonical_values(opened) == canonical_values(build_arena(written.space, ENCODER))

@@ -11,7 +11,7 @@ from django.db import connection
 from accounts.models import Agent, Space
 from fluxcore import clock
 from fluxcore.errors import Busy, Conflict, Invalid
-from fluxcore.writes import booth
+from fluxcore.writes import batch, booth
 from tests.core.threads import together
 
 
@@ -128,11 +128,11 @@ def test_those_who_wait_share_one_commit(threaded):
 
         return run
 
-    booth.batch_writer("test-batches", lambda rows: transactions.add(tuple(sorted(rows))))
+    batch.register_row_writer("test-batches", lambda rows: transactions.add(tuple(sorted(rows))))
     try:
         Held().then(*(work(f"s{number}") for number in range(12)))
     finally:
-        del booth._batch_writers["test-batches"]
+        del batch._row_writers["test-batches"]
     assert transactions == {tuple(sorted(f"s{number}" for number in range(12)))}
     assert len(names()) == 12
 
@@ -148,11 +148,11 @@ def test_a_closer_gets_only_what_succeeded(threaded):
 
         return run
 
-    booth.batch_writer("test-rows", kept.extend)
+    batch.register_row_writer("test-rows", kept.extend)
     try:
         Held().then(work("a"), work("b", fail=True), work("c"))
     finally:
-        del booth._batch_writers["test-rows"]
+        del batch._row_writers["test-rows"]
     assert sorted(kept) == ["a", "c"]
 
 
@@ -184,12 +184,12 @@ def test_a_caught_failure_within_a_write_takes_its_notes_back(any_booth):
         booth.outbox().after_commit(lambda: called.append("outer"))
         return add("outer")
 
-    booth.batch_writer("test-rows", kept.extend)
+    batch.register_row_writer("test-rows", kept.extend)
     try:
         booth.write(outer)
         wait_until(lambda: called)
     finally:
-        del booth._batch_writers["test-rows"]
+        del batch._row_writers["test-rows"]
     assert (names(), kept, called) == (["outer"], ["outer"], ["outer"])
 
 
@@ -299,7 +299,7 @@ def test_one_agents_writes_do_not_put_others_behind_them(transactional_db):
 
 def test_a_share_holds_for_a_moment_after_others_were_seen_and_not_without_others():
     def waiting(*agents):
-        line.waiting.extend(booth._Caller(lambda: None, "space:1", agent) for agent in agents)
+        line.waiting.extend(batch.Caller(lambda: None, "space:1", agent) for agent in agents)
         taken = [caller.agent for caller in line._take()]
         line.waiting.clear()
         return len(taken)

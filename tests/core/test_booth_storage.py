@@ -16,7 +16,7 @@ from django.db import DataError, IntegrityError, InterfaceError, OperationalErro
 from accounts.models import Space
 from fluxcore import clock, db_errors
 from fluxcore.errors import Conflict, DiskFull, StorageUnavailable
-from fluxcore.writes import booth
+from fluxcore.writes import batch, booth
 from tests.core.test_booth import Held, add, names
 
 
@@ -190,19 +190,19 @@ call_command("migrate", verbosity=0)
 from accounts import agents
 from accounts.models import AuditEntry, Space
 from accounts.principals import shell
-from fluxcore.writes import booth
+from fluxcore.writes import batch, booth
 from memory.grains import store
 from memory.grains.models import Grain
 agents.create_space(shell(), name="main")
 principal = shell(Space.objects.get())
 callers, real = [], booth.write
-booth.write = lambda work, lock="instance", agent="": callers.append(booth._Caller(work, lock))
+booth.write = lambda work, lock="instance", agent="": callers.append(batch.Caller(work, lock))
 for number in range(150):
     store.store(principal, content=f"{number} " + "x" * 60_000)
 booth.write = real
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4_500_000, resource.RLIM_INFINITY))
-booth._commit(callers)
+batch.commit_batch(callers)
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 acknowledged = sum(caller.reply.error() is None for caller in callers)
 links = AuditEntry.objects.filter(action="grains.store").count()
@@ -223,8 +223,8 @@ def test_an_error_of_the_orm_rolls_back_its_caller_alone_and_once(transactional_
         add("twice")
         add("twice")
 
-    callers = [booth._Caller(work, "instance") for work in (lambda: good(1), bad, lambda: good(2))]
-    booth._commit(callers)
+    callers = [batch.Caller(work, "instance") for work in (lambda: good(1), bad, lambda: good(2))]
+    batch.commit_batch(callers)
     assert ran == [1, "bad", 2]
     assert [caller.reply.error() is None for caller in callers] == [True, False, True]
     assert names() == ["good 1", "good 2"]

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fluxcore.writes import limits
-from fluxcore.writes.limits import WINDOW, add_count, wait_for
+from fluxcore.writes.limit_windows import WINDOW, add_count, wait_for
 from tests.core.threads import together
 
 STEPS = st.lists(

@@ -10,7 +10,7 @@ import time_machine
 
 from fluxcore.errors import Invalid, RateLimited
 from fluxcore.models import LimitWindow
-from fluxcore.writes import booth, limits
+from fluxcore.writes import booth, limit_windows, limits, redis_limits
 from tests.core.threads import together
 
 pytestmark = pytest.mark.django_db
@@ -22,9 +22,9 @@ def back_end(request, settings):
         server = request.getfixturevalue("redis_server")
         settings.REDIS_URL = server.url
         redis.Redis.from_url(server.url).flushall()
-    limits._redis_client.clear()
+    redis_limits._by_url.clear()
     yield request.param
-    limits._redis_client.clear()
+    redis_limits._by_url.clear()
 
 
 def use(key="k", cost=1, limit=5, fail=False, **labelled):
@@ -96,7 +96,7 @@ def test_who_is_over_both_is_told_the_longer_wait(back_end):
 
 
 def test_a_flood_of_labels_shares_one_place_and_one_row(back_end, monkeypatch):
-    monkeypatch.setattr(limits, "MOST_LABELS", 3)
+    monkeypatch.setattr(limit_windows, "MOST_LABELS", 3)
     passed = 0
     for number in range(40):
         try:
@@ -113,7 +113,7 @@ def test_a_flood_of_labels_shares_one_place_and_one_row(back_end, monkeypatch):
 
 
 def test_who_counted_with_the_others_gets_no_second_share_in_the_same_minute(back_end, monkeypatch):
-    monkeypatch.setattr(limits, "MOST_LABELS", 1)
+    monkeypatch.setattr(limit_windows, "MOST_LABELS", 1)
     with time_machine.travel(1_800_000_000, tick=False) as clock:
         use(limit=1, total=9, label="first")
         clock.shift(30)
@@ -221,7 +221,7 @@ def test_letting_go_never_loses_a_count_made_meanwhile(settings):
 @pytest.mark.redis
 def test_redis_forgets_a_window_by_itself(standing_clock, settings, redis_server):
     settings.REDIS_URL = redis_server.url
-    limits._redis_client.clear()
+    redis_limits._by_url.clear()
     client = redis.Redis.from_url(redis_server.url)
     client.flushall()
     use("k")
@@ -229,4 +229,4 @@ def test_redis_forgets_a_window_by_itself(standing_clock, settings, redis_server
     assert b":limit:" in key
     assert 60 < client.ttl(key) <= 130
     assert int(next(iter(client.hgetall(key)))) == time.time()
-    limits._redis_client.clear()
+    redis_limits._by_url.clear()

@@ -7,7 +7,7 @@ import redis
 
 from fluxcore.errors import RateLimited
 from fluxcore.models import LimitWindow
-from fluxcore.writes import limits
+from fluxcore.writes import limit_windows, redis_limits
 from tests.core.test_limits import use
 from tests.servers import Redis, missing
 
@@ -26,7 +26,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     moved = Clock()
-    monkeypatch.setattr(limits.time, "monotonic", moved)
+    monkeypatch.setattr(redis_limits.time, "monotonic", moved)
     return moved
 
 
@@ -38,11 +38,11 @@ def server(settings):
     except (ImportError, OSError) as error:
         pytest.skip(missing("redis", str(error)))
     settings.REDIS_URL = own.url
-    limits._redis_client.clear()
+    redis_limits._by_url.clear()
     yield own
     own.go_on()
     own.stop()
-    limits._redis_client.clear()
+    redis_limits._by_url.clear()
 
 
 def allowed(tries=20, limit=5) -> int:
@@ -66,7 +66,7 @@ def test_hung_it_costs_one_short_wait_and_then_none(server, clock):
     server.hang()
     assert use() == "written"
     asked = []
-    limits._redis().take = lambda *args: asked.append(args)
+    redis_limits.current().take = lambda *args, **more: asked.append(args)
     assert allowed(tries=10) == 4
     assert asked == []  # it is not asked again until the pause is over
 
@@ -75,7 +75,7 @@ def test_it_is_taken_back_after_the_pause(server, clock):
     server.hang()
     use()
     server.go_on()
-    clock.now += limits._REDIS_PAUSE + 1
+    clock.now += redis_limits.PAUSE + 1
     use()
     assert redis.Redis.from_url(server.url).keys("*")
 
@@ -87,7 +87,7 @@ def test_a_redis_that_fails_again_and_again_never_opens_the_limit(server, clock)
     for _ in range(5):
         server.go_on()
         redis.Redis.from_url(server.url).flushall()
-        clock.now += limits._REDIS_PAUSE + 1
+        clock.now += redis_limits.PAUSE + 1
         total += allowed()
         server.hang()
         total += allowed(tries=3)
@@ -98,7 +98,7 @@ def test_an_outage_grants_at_most_one_limit_more(server, clock):
     before = allowed()
     server.stop()
     assert (before, allowed()) == (5, 5)
-    clock.now += limits._REDIS_PAUSE + 1
+    clock.now += redis_limits.PAUSE + 1
     assert allowed() == 0
 
 
@@ -112,9 +112,9 @@ def test_when_it_has_answered_for_a_whole_window_the_database_rests(server, cloc
     server.hang()
     use()
     server.go_on()
-    clock.now += limits._REDIS_PAUSE + 1
+    clock.now += redis_limits.PAUSE + 1
     use()
     assert sum(LimitWindow.objects.get().counts.values()) == 2
-    clock.now += limits.WINDOW + 2
+    clock.now += limit_windows.WINDOW + 2
     use()
     assert sum(LimitWindow.objects.get().counts.values()) == 2

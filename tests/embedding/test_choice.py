@@ -197,7 +197,7 @@ def test_the_pause_is_a_second_and_one_of_many_threads_tries():
     rest = Breaker()
     assert rest.may_try() and rest.may_try()
     rest.failed()
-    assert rest.resting() and not rest.may_try()
+    assert rest.paused() and not rest.may_try()
     rest._next = time.monotonic()
     tries = []
     threads = [threading.Thread(target=lambda: tries.append(rest.may_try())) for _ in range(8)]
@@ -211,7 +211,7 @@ def test_the_pause_is_a_second_and_one_of_many_threads_tries():
 
 
 def test_what_keeps_failing_is_tried_less_and_less_but_every_minute():
-    rest, pauses = Breaker(active_encoder.LONGEST_REST), []
+    rest, pauses = Breaker(active_encoder.LONGEST_PAUSE), []
     for _ in range(8):
         rest.failed()
         pauses.append(rest._pause)

@@ -17,9 +17,9 @@ NOW = 1_750_000_000
 def make_space(*items: str | dict[str, Any], vectors: bool = True) -> Space:
     """A space of these texts, or of items with speaker, session and time."""
     whole = [
-        {"id": str(at), "text": "", "time": "", "speaker": "", "session": ""}
+        {"id": str(place), "text": "", "time": "", "speaker": "", "session": ""}
         | ({"text": one} if isinstance(one, str) else one)
-        for at, one in enumerate(items)
+        for place, one in enumerate(items)
     ]
     return space("test", {"id": "test", "items": whole, "queries": []}, _VECTORS if vectors else Vectors(None, None))
 

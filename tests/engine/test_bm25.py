@@ -43,10 +43,10 @@ def by_hand(rows: list[Counter[int]], keys: list[int], b: float, k1: float) -> l
     for terms in rows:
         total = 0.0
         for key in dict.fromkeys(keys):
-            df = sum(key in other for other in rows)
-            idf = math.log(1 + (len(rows) - df + 0.5) / (df + 0.5))
-            n = terms[key]
-            total += idf * (k1 + 1) * n / (n + k1 * (1 - b + b * sum(terms.values()) / mean)) if n else 0.0
+            with_key = sum(key in other for other in rows)
+            idf = math.log(1 + (len(rows) - with_key + 0.5) / (with_key + 0.5))
+            count = terms[key]
+            total += idf * (k1 + 1) * count / (count + k1 * (1 - b + b * sum(terms.values()) / mean)) if count else 0.0
         found.append(total)
     return found
 
@@ -79,7 +79,7 @@ def test_the_parameters_follow_texts_that_come_later():
     assert bm25.bm25_parameters(index).b == pytest.approx(0.4 + 0.2 * math.log(2070 / 140))
 
 
-def test_an_empty_space_has_an_answer():
+def test_an_empty_space_gives_an_empty_result():
     index = collection([])
     keys = np.array([4], np.uint64)
     assert top_k.search_top_k(index, bm25.terms(index, keys), k=5)[0].tolist() == []
@@ -158,7 +158,7 @@ def test_the_search_finds_exactly_what_scoring_every_row_finds(large, monkeypatc
     assert early
 
 
-def test_of_many_rows_the_first_are_sure_and_the_others_rightly_scored(large, monkeypatch):
+def test_the_first_rows_are_exact_and_the_others_correctly_scored(large, monkeypatch):
     monkeypatch.setattr(top_k, "FIRST_READ", 200)
     chance = np.random.default_rng(4)
     for _ in range(12):
@@ -181,7 +181,7 @@ def test_only_rows_that_are_allowed_are_found(large, share):
         assert allowed[rows].all()
 
 
-def test_work_is_bounded_and_says_so(large, monkeypatch):
+def test_the_limit_of_postings_read_is_kept_and_reported(large, monkeypatch):
     monkeypatch.setattr(top_k, "FIRST_READ", 1_000)
     monkeypatch.setattr(top_k, "LAST_READ", 4_000)
     caps: list[str] = []
@@ -215,7 +215,7 @@ def test_a_page_as_a_question_is_a_search_like_any_other(monkeypatch):
     assert 0 < sum(looked_up) <= 8 * top_k.MOST_TERMS
 
 
-def test_a_rare_word_spares_the_search_the_common_ones(large, monkeypatch):
+def test_with_a_rare_term_the_postings_of_common_terms_are_not_read(large, monkeypatch):
     """Reading stops as soon as the unread terms cannot change which rows are the best."""
     monkeypatch.setattr(top_k, "FIRST_READ", 100)
     read = []

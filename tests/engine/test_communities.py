@@ -34,7 +34,7 @@ def chains(*sizes: int):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_what_was_planted_is_found(method):
+def test_planted_communities_are_found(method):
     count, *links = planted(8, 40)
     found = communities(count, *links, large=METHODS[method])
     assert found.count == 8
@@ -52,7 +52,7 @@ def test_the_same_graph_gives_the_same_answer(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_it_goes_on_from_an_earlier_answer(method):
+def test_an_earlier_partition_is_continued(method):
     count, one, two, weight = planted(8, 40)
     before = communities(count, one, two, weight, large=METHODS[method]).of
     grown = count + 2
@@ -66,26 +66,26 @@ def test_it_goes_on_from_an_earlier_answer(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_wrong_start_is_put_right(method):
+def test_a_wrong_earlier_partition_is_corrected(method):
     count, *links = planted(4, 30)
     shuffled = np.random.default_rng(5).integers(0, 40, count)
     assert communities(count, *links, before=shuffled, large=METHODS[method]).modularity > 0.65
 
 
-def test_a_small_community_joins_the_one_it_is_tied_to_most():
+def test_a_small_community_joins_the_one_with_the_strongest_links():
     labels = np.array([0, 0, 0, 1, 1, 1, 2, 2])
     one, two = np.array([0, 1, 3, 4, 6, 6, 7]), np.array([1, 2, 4, 5, 7, 0, 3])
     joined = engine._merge_small(labels, one, two, np.array([1, 1, 1, 1, 5, 0.5, 2.0]), 3)
     assert joined[6] == joined[7] == joined[3] != joined[0]
 
 
-def test_small_ones_that_know_only_each_other_join():
+def test_small_communities_linked_only_to_each_other_join():
     _, one, two, weight = chains(4)
     joined = engine._merge_small(np.array([0, 0, 1, 1]), one, two, weight, 3)
     assert len(set(joined.tolist())) == 1
 
 
-def test_too_few_that_nothing_connects_belong_to_none():
+def test_components_that_are_too_small_get_no_community():
     count, *links = chains(5, 2, 1)
     found = communities(count, *links)
     assert found.of.tolist() == [0, 0, 0, 0, 0, NO_COMMUNITY, NO_COMMUNITY, NO_COMMUNITY]

@@ -25,14 +25,14 @@ def found(**rows: list[float]) -> np.ndarray:
     return raw
 
 
-def test_an_answer_that_covers_the_question_is_surer_than_one_that_does_not() -> None:
+def test_an_answer_that_covers_the_question_has_more_confidence() -> None:
     held = make_space(*NOTES, "Rowan plays the bassoon on Tuesdays.")
     right = ask(held, "Which day does Rowan play the bassoon?")
     wrong = ask(held, "Which ferry did the astronaut book in the cellar?")
     assert right.confidence > wrong.confidence
 
 
-def test_words_nobody_has_ever_used_make_it_less_sure() -> None:
+def test_unknown_words_lower_the_confidence() -> None:
     held = make_space(*NOTES, "Rowan plays the bassoon on Tuesdays.")
     assert ask(held, "Rowan bassoon").confidence > ask(held, "Rowan bassoon zeppelin quasar obelisk").confidence
 
@@ -58,24 +58,24 @@ def test_signs_are_finite_for_the_smallest_pools(count: int) -> None:
     assert 0 < confidence.confidence(scores, found()[:, :count], QuestionFacts(1.0, 0.0, 1)) < 1
 
 
-def test_the_further_the_first_stands_ahead_the_surer_it_is() -> None:
+def test_confidence_rises_with_the_lead_of_the_first_row() -> None:
     raw = found(coverage=[1, 0.2, 0.2, 0, 0, 0], words=[1, 0.2, 0.2, 0, 0, 0], meaning=[1, 0.5, 0.5, 0, 0, 0])
     known = QuestionFacts(0.0, 4.0, 3)
     close, far = np.array([5, 4.9, 4.8, 4, 3, 2.9], np.float32), np.array([5, 2, 1.5, 1, 0.5, 0], np.float32)
     assert confidence.confidence(far, raw, known) > confidence.confidence(close, raw, known)
 
 
-def test_far_from_every_fitted_space_it_is_drawn_towards_an_ordinary_one() -> None:
+def test_far_from_every_fitted_space_confidence_moves_towards_the_default() -> None:
     high, low = (np.full(len(confidence.SIGNS), value) for value in (5.0, -5.0))
     for signs in (high, low):
         near, far = (
             confidence.probability(signs, np.ones_like(signs) / len(signs), 0.0, share) for share in (1.0, 0.0)
         )
-        assert abs(far - confidence.ORDINARY) < abs(near - confidence.ORDINARY)
+        assert abs(far - confidence.DEFAULT_CONFIDENCE) < abs(near - confidence.DEFAULT_CONFIDENCE)
     assert confidence.probability(high, high, 0.0, 0.0) > confidence.probability(low, high, 0.0, 0.0)
 
 
-def test_an_answer_tells_how_near_its_space_is() -> None:
+def test_the_confidence_of_an_answer_depends_on_the_shape_of_its_space() -> None:
     held = make_space(*NOTES, "Rowan plays the bassoon on Tuesdays.")
     weighed = score_candidates(held.index, question.read_question("Rowan bassoon"), None, allowed=None, now=NOW)
     assert weighed is not None
@@ -85,5 +85,5 @@ def test_an_answer_tells_how_near_its_space_is() -> None:
     assert ask(held, "Rowan bassoon", vector=False).confidence == pytest.approx(said)
 
 
-def test_the_file_of_weights_names_only_signs_there_are() -> None:
+def test_the_weights_file_names_only_existing_signs() -> None:
     assert set(fitted_weights.CONFIDENCE["signs"]) <= set(confidence.SIGNS)

@@ -73,7 +73,7 @@ def test_without_the_time_of_saying_only_what_stands_by_itself_is_read(text, fea
 @pytest.mark.parametrize(
     "text", ["31 June 2023", "29 February 2023", "29/02/2023", "00/00/2023", "2023-13-45", "June 31st"]
 )
-def test_a_day_that_never_was_is_no_day(text):
+def test_a_day_that_does_not_exist_is_no_date(text):
     assert [feature for feature in dated(text) if len(feature) == 10] == []
 
 

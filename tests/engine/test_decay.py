@@ -13,7 +13,7 @@ HOUR, NOW = 3600, 1_760_000_000
 WORKING, CORE, EPHEMERAL = 0, 1, 2
 
 
-def at(
+def weight_after(
     weight: float, *, idle: float, age: float = 10_000, kind: int = WORKING, fading: DecaySettings | None = None
 ) -> float:
     """The effective weight of one conduit, times in hours."""
@@ -31,27 +31,27 @@ def at(
 
 @pytest.mark.parametrize(("kind", "half_life"), [(WORKING, 168), (CORE, 720), (EPHEMERAL, 48)])
 def test_a_half_life_halves(kind: int, half_life: float) -> None:
-    assert at(0.8, idle=half_life, kind=kind) == pytest.approx(0.4, rel=1e-5)
-    assert at(0.8, idle=3 * half_life, kind=kind) == pytest.approx(0.1, rel=1e-5)
+    assert weight_after(0.8, idle=half_life, kind=kind) == pytest.approx(0.4, rel=1e-5)
+    assert weight_after(0.8, idle=3 * half_life, kind=kind) == pytest.approx(0.1, rel=1e-5)
 
 
 def test_a_conduit_used_now_has_its_whole_weight() -> None:
-    assert at(0.7, idle=0) == pytest.approx(0.7)
+    assert weight_after(0.7, idle=0) == pytest.approx(0.7)
 
 
 def test_a_young_conduit_fades_half_as_fast_and_stays_above_the_floor() -> None:
-    assert at(0.8, idle=71.9, age=71.9) == pytest.approx(0.8 * 0.5 ** (71.9 / 336), rel=1e-5)
-    assert at(0.8, idle=72, age=72) == pytest.approx(0.8 * 0.5 ** (72 / 168), rel=1e-5)
-    assert at(0.11, idle=71, age=71, kind=EPHEMERAL) == pytest.approx(0.10)
+    assert weight_after(0.8, idle=71.9, age=71.9) == pytest.approx(0.8 * 0.5 ** (71.9 / 336), rel=1e-5)
+    assert weight_after(0.8, idle=72, age=72) == pytest.approx(0.8 * 0.5 ** (72 / 168), rel=1e-5)
+    assert weight_after(0.11, idle=71, age=71, kind=EPHEMERAL) == pytest.approx(0.10)
 
 
 def test_the_floor_lifts_nothing_above_its_weight() -> None:
-    assert at(0.04, idle=50, age=50) == pytest.approx(0.04)
+    assert weight_after(0.04, idle=50, age=50) == pytest.approx(0.04)
 
 
 def test_a_time_in_the_future_counts_as_now() -> None:
-    assert at(0.6, idle=-500) == pytest.approx(0.6)
-    assert at(0.6, idle=-500, age=-500) == pytest.approx(0.6)
+    assert weight_after(0.6, idle=-500) == pytest.approx(0.6)
+    assert weight_after(0.6, idle=-500, age=-500) == pytest.approx(0.6)
 
 
 def test_nothing_is_ever_undefined_negative_or_above_its_weight() -> None:

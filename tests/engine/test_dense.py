@@ -31,13 +31,13 @@ def dense_of(vectors: Floats, capacity: int = 0) -> Dense:
     return Dense.build(*quantise(vectors), np.ones(len(vectors), np.bool_), capacity)
 
 
-def recall(dense: Dense, vectors: Floats, queries: Floats, at: int = 10) -> float:
+def recall(dense: Dense, vectors: Floats, queries: Floats, depth: int = 10) -> float:
     """Share of the truly nearest that a search has among its first."""
     found = 0
     for query in queries:
-        exact = np.argsort(-(vectors.astype(np.float64) @ query), kind="stable")[:at]
-        found += len(set(exact.tolist()) & set(dense.search(query)[0][:at].tolist()))
-    return found / (at * len(queries))
+        exact = np.argsort(-(vectors.astype(np.float64) @ query), kind="stable")[:depth]
+        found += len(set(exact.tolist()) & set(dense.search(query)[0][:depth].tolist()))
+    return found / (depth * len(queries))
 
 
 def test_a_vector_survives_as_int8_numbers_of_unit_length() -> None:
@@ -49,7 +49,7 @@ def test_a_vector_survives_as_int8_numbers_of_unit_length() -> None:
     assert (back * vectors).sum(axis=1).min() > 0.9999
 
 
-def test_what_is_no_direction_becomes_zeros() -> None:
+def test_a_vector_without_direction_becomes_zeros() -> None:
     data, scale = quantise(np.array([[0, 0], [np.nan, 1], [np.inf, 0], [3, 4]], np.float32))
     assert data[:3].any() == False  # noqa: E712
     assert scale[:3].tolist() == [0, 0, 0]

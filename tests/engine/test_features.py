@@ -21,20 +21,20 @@ CHAT = (
 )
 
 
-def of(query: str, *names: str, items: tuple = CHAT) -> list[list[float]]:
+def feature_rows(query: str, *names: str, items: tuple = CHAT) -> list[list[float]]:
     """The named features of every row, in the order of the rows."""
     held = make_space(*items, vectors=False)
     weighed = score_candidates(held.index, question.read_question(query, NOW), None, allowed=None, now=NOW, every=True)
     assert weighed is not None
     table = np.full((len(names), len(items)), np.nan)
     rows = weighed.candidates.rows[weighed.pool]
-    for at, name in enumerate(names):
-        table[at, rows] = weighed.features[NAMES.index(name)]
+    for place, name in enumerate(names):
+        table[place, rows] = weighed.features[NAMES.index(name)]
     return table.tolist()
 
 
 def test_the_turn_after_a_matching_question_is_seen_to_answer_it() -> None:
-    answers, asks, before = of("Ben's holiday", "answers", "asks", "before")
+    answers, asks, before = feature_rows("Ben's holiday", "answers", "asks", "before")
     assert answers[1] > 0
     assert answers[1] == before[1]
     assert asks[0] == 1
@@ -44,55 +44,55 @@ def test_the_turn_after_a_matching_question_is_seen_to_answer_it() -> None:
 
 def test_a_question_put_to_a_machine_announces_no_answer() -> None:
     roles = tuple(one | {"speaker": {"Ann": "user", "Ben": "assistant"}[str(one["speaker"])]} for one in CHAT)
-    answers, asks = of("Ben's holiday", "answers", "asks", items=roles)
+    answers, asks = feature_rows("Ben's holiday", "answers", "asks", items=roles)
     assert not any(answers)
     assert not any(asks)
 
 
 def test_neighbours_are_of_the_same_session_only() -> None:
-    (before,) = of("mountains holiday", "before")
+    (before,) = feature_rows("mountains holiday", "before")
     assert before[3] == 0
     assert before[2] == before[1] == 0 or before[1] > 0
 
 
 def test_a_speaker_counts_as_named_only_when_the_question_says_the_name() -> None:
-    named, other, only = of("Where did Ben go on holiday?", "named", "other_named", "only_named")
+    named, other, only = feature_rows("Where did Ben go on holiday?", "named", "other_named", "only_named")
     assert named[1] == only[1] == 1
     assert named[0] == 0
     assert other[0] == 1
-    named, only = of("Did Ann and Ben go on holiday?", "named", "only_named")
+    named, only = feature_rows("Did Ann and Ben go on holiday?", "named", "only_named")
     assert named[0] == named[1] == 1
     assert only[0] == only[1] == 0
 
 
 def test_roles_are_no_names() -> None:
     items = ({"text": "The user manual", "speaker": "user"}, {"text": "A manual", "speaker": "assistant"})
-    named, role = of("user manual", "named", "role", items=items)
+    named, role = feature_rows("user manual", "named", "role", items=items)
     assert named == [0, 0]
     assert role == [1, -1]
 
 
 def test_coverage_leaves_the_speakers_name_out() -> None:
-    (coverage,) = of("Ben holiday", "coverage")
+    (coverage,) = feature_rows("Ben holiday", "coverage")
     assert coverage[0] == pytest.approx(1)
     assert coverage[4] == pytest.approx(0) or np.isnan(coverage[4])
 
 
 def test_kinds_of_question_look_at_the_kind_of_text() -> None:
-    assert of("How many guests on the holiday in Lisbon?", "number_how_many")[0][4] == 1
-    assert of("When is the holiday in Lisbon?", "number_how_many")[0][3] == 0
-    assert of("When is the holiday?", "time_when")[0][3] == 1
-    assert of("Which holiday does Ann prefer, mountains?", "preference")[0][2] == 1
+    assert feature_rows("How many guests on the holiday in Lisbon?", "number_how_many")[0][4] == 1
+    assert feature_rows("When is the holiday in Lisbon?", "number_how_many")[0][3] == 0
+    assert feature_rows("When is the holiday?", "time_when")[0][3] == 1
+    assert feature_rows("Which holiday does Ann prefer, mountains?", "preference")[0][2] == 1
 
 
-def test_a_session_is_worth_what_its_three_best_are() -> None:
-    (best,) = of("holiday in Lisbon with father", "session_best")
+def test_a_session_scores_the_mean_of_its_three_best_rows() -> None:
+    (best,) = feature_rows("holiday in Lisbon with father", "session_best")
     assert best[0] == best[1] == best[2]
     assert best[0] > best[3]
 
 
 def test_dates_are_matched_by_the_day_of_saying() -> None:
-    (date,) = of("Ann's holiday on 10 June 2024", "date")
+    (date,) = feature_rows("Ann's holiday on 10 June 2024", "date")
     assert date[3] == 1
     assert date[0] == 0
 
@@ -112,7 +112,7 @@ def test_a_date_is_a_span_of_seconds(feature: str, days: int, worth: float) -> N
 @pytest.mark.parametrize(
     "feature", ["may", "05-17", "2024-13", "2024-02-31", "0000", "2024-W60", "9999-12-31", "monday"]
 )
-def test_what_is_no_span_is_none_and_never_an_error(feature: str) -> None:
+def test_a_feature_that_is_no_period_gives_none(feature: str) -> None:
     parse_period(feature)
     if feature != "9999-12-31":
         assert parse_period(feature) is None

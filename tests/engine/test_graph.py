@@ -88,7 +88,7 @@ def model(records: NDArray[np.void], from_row: NDArray[Any], to_row: NDArray[Any
     return held
 
 
-def test_every_conduit_is_there_with_all_it_carries() -> None:
+def test_every_conduit_keeps_all_its_values() -> None:
     given = synthetic(400, 5, seed=1)
     assert listed(ConduitGraph.build(*given, rows=400)) == model(*given)
 
@@ -130,7 +130,9 @@ def test_the_strongest_come_first_then_the_last_used_then_the_lower_row() -> Non
 
 
 def test_a_hub_shows_only_its_strongest_in_either_direction() -> None:
-    given = [conduit(n, 0, n, n / 100) for n in range(1, 49)] + [conduit(100 + n, n, 0, n / 100) for n in range(1, 40)]
+    given = [conduit(number, 0, number, number / 100) for number in range(1, 49)] + [
+        conduit(100 + number, number, 0, number / 100) for number in range(1, 40)
+    ]
     graph = graph_of(*given)
     out, into = ends(graph, [0], HUB)
     assert out[0] == set(range(49 - HUB, 49))
@@ -152,13 +154,13 @@ def test_around_is_out_and_into_at_once() -> None:
     assert not graph.around(nodes, 100).cut
 
 
-def test_an_entry_nobody_has_is_nowhere() -> None:
+def test_an_unknown_entry_has_no_node() -> None:
     graph = graph_of(conduit(1, "77", 3))
     assert graph.entry_node(np.array([77, 5, 2**64 - 1], np.uint64)).tolist() == [~0, NOWHERE, NOWHERE]
     assert len(graph.out(np.array([NOWHERE, 49, 10**6])).which) == 0
 
 
-def test_conduits_that_come_later_are_as_if_built() -> None:
+def test_conduits_added_later_read_as_if_they_were_built() -> None:
     given = synthetic(200, 6, seed=5)
     early = np.arange(len(given[0])) % 3 > 0
     late = np.flatnonzero(~early)
@@ -216,7 +218,7 @@ def test_a_changed_conduit_is_changed_in_place() -> None:
 
 
 def test_a_conduit_that_a_hub_hid_shows_when_it_grows() -> None:
-    graph = graph_of(*(conduit(n, 0, n, 0.5 + n / 100) for n in range(1, 41)))
+    graph = graph_of(*(conduit(number, 0, number, 0.5 + number / 100) for number in range(1, 41)))
     assert 1 not in ends(graph, [0], HUB)[0][0]
     graph.put(*packed(conduit(1, 0, 1, 0.99)))
     assert 1 in ends(graph, [0], HUB)[0][0]
@@ -227,7 +229,7 @@ def test_a_conduit_that_a_hub_hid_shows_when_it_grows() -> None:
 
 
 def test_a_conduit_hidden_among_those_that_lead_to_a_grain_shows_when_it_grows() -> None:
-    graph = graph_of(*(conduit(n, n, 0, 0.5 + n / 100) for n in range(1, 41)))
+    graph = graph_of(*(conduit(number, number, 0, 0.5 + number / 100) for number in range(1, 41)))
     graph.put(*packed(conduit(1, 1, 0, 0.99)))
     assert 1 in ends(graph, [0], HUB)[1][0]
     assert ends(graph, [1])[0][0] == {1}
@@ -328,9 +330,12 @@ def test_numbers_beyond_four_bytes_keep_their_value() -> None:
     assert set(listed(graph.merged())) == {5, wide, wide + 1}
 
 
-def test_a_handful_of_nodes_is_read_as_many_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_nodes_are_read_like_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Grains, entries, what nobody links to, and a row that came after the build."""
-    graph = graph_of(*(conduit(n, n % 7, 3 * n % 40, 0.1 + n / 100) for n in range(1, 60)), conduit(99, "12345", 4))
+    graph = graph_of(
+        *(conduit(number, number % 7, 3 * number % 40, 0.1 + number / 100) for number in range(1, 60)),
+        conduit(99, "12345", 4),
+    )
     nodes = np.array([0, 3, 41, ~0, 50, 51, ~1], np.int64)
     few = graph.around(nodes, 5)
     monkeypatch.setattr("memory.engine.graph.conduit_graph._FEW", 0)
@@ -384,7 +389,7 @@ def test_writing_to_a_copy_of_mapped_arrays_leaves_the_file_alone(tmp_path: Any)
     assert np.load(tmp_path / "weight.npy").tolist() == graph.weight.tolist()
 
 
-def test_a_conduit_takes_about_two_dozen_bytes() -> None:
+def test_a_conduit_takes_about_24_bytes() -> None:
     given = synthetic(20_000, 10, seed=11)
     graph = ConduitGraph.build(*given, rows=20_000, capacity=200_000)
     arrays = graph.arrays()
@@ -393,7 +398,7 @@ def test_a_conduit_takes_about_two_dozen_bytes() -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 3, HUB])
-def test_a_reader_never_sees_more_than_it_asked_for(limit: int) -> None:
+def test_a_concurrent_reader_never_gets_more_than_it_requested(limit: int) -> None:
     given = synthetic(100, 20, seed=12)
     graph = ConduitGraph.build(*(column[:1_000] for column in given), rows=100)
     graph.put(*(column[1_000:] for column in given))

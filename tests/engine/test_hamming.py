@@ -27,6 +27,6 @@ def test_every_part_counts_in_its_place(monkeypatch: pytest.MonkeyPatch, words: 
     assert np.delete(found, 8).tolist() == by_hand(np.delete(bits, 8, axis=1), query)
 
 
-def test_nothing_differs_in_nothing() -> None:
+def test_no_rows_have_no_distances() -> None:
     nobody = np.empty((4, 0), np.uint64)
     assert hamming.hamming([nobody, nobody], np.zeros(4, np.uint64)).tolist() == []

@@ -45,18 +45,18 @@ def test_links_and_clusters_take_turns_then_the_next_by_score_come(index):
     assert beside(index, [0], [7, 8, 4], [0, 0.5, 0]) == [(8, 0), (1, 5), (3, 5), (7, 0), (4, 0)]
 
 
-def test_so_many_of_one_cluster_and_so_many_in_all(index):
+def test_candidates_are_limited_per_cluster_and_in_total(index):
     assert beside(index, [0, 4], per_cluster=1) == [(1, 5), (6, 9)]
     assert len(beside(index, [0, 4], expansion=3)) == 3
     assert beside(index, [0, 4], expansion=0) == []
 
 
-def test_nothing_that_is_shown_forbidden_or_said_already(index):
+def test_shown_forbidden_and_repeated_texts_are_left_out(index):
     allowed = np.ones(len(CLUSTERS), np.bool_)
     allowed[3] = False
     index.columns["digest"][1] = index.columns["digest"][0]
     assert beside(index, [0], allowed=allowed) == [(2, 5)]
 
 
-def test_outside_clusters_there_is_nobody_beside(index):
+def test_a_row_without_a_cluster_has_no_lateral_candidates(index):
     assert beside(index, [7]) == []

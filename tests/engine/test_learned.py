@@ -47,7 +47,7 @@ def same(one: Learned, other: Learned) -> bool:
 
 
 @pytest.mark.parametrize("vectors", [False, True])
-def test_what_was_missed_comes_first_when_the_same_is_asked_again(vectors: bool) -> None:
+def test_a_missed_grain_comes_first_when_the_question_is_repeated(vectors: bool) -> None:
     held = make_space(*HOUSE, vectors=vectors)
     assert ask(held, HEATING).rows[:1].tolist() != [2]
     answer = ask(taught(held, [vote(HEATING, 2, vector=vectors)]), HEATING)
@@ -56,12 +56,12 @@ def test_what_was_missed_comes_first_when_the_same_is_asked_again(vectors: bool)
     assert answer.contributions[0]["learning"] > 0
 
 
-def test_what_only_votes_brought_says_so() -> None:
+def test_a_row_found_by_votes_alone_has_the_source_learning() -> None:
     held = taught(make_space(*HOUSE, vectors=False), [vote(HEATING, 2, vector=False)])
     assert ask(held, HEATING).sources[0] == "learning"
 
 
-def test_grammar_does_not_matter() -> None:
+def test_stop_words_of_a_judged_question_do_not_matter() -> None:
     held = taught(make_space(*HOUSE), [vote(HEATING, 2)])
     assert ask(held, "looked after heating").rows[0] == 2
 
@@ -76,7 +76,7 @@ def test_a_question_about_something_else_is_answered_as_before() -> None:
         assert after.confidence == pytest.approx(before.confidence, abs=0.02)
 
 
-def test_what_was_not_useful_for_the_same_question_gives_way() -> None:
+def test_a_grain_not_useful_for_the_same_question_loses_its_place() -> None:
     held = make_space(*HOUSE)
     text = "the blue door key"
     first = int(ask(held, text).rows[0])
@@ -102,7 +102,7 @@ def test_a_speakers_name_is_no_link() -> None:
     assert told.share.max(initial=-np.inf) <= vote_boost.DEFAULT.alike
 
 
-def test_a_name_that_is_written_like_grammar_is_no_obstacle() -> None:
+def test_a_name_that_is_also_a_stop_word_is_learned_from() -> None:
     text = "Which garage remote did Will lose?"
     assert "will" in question.read_question(text).capitals
     assert ask(taught(make_space(*HOUSE), [vote(text, 6)]), text).rows[0] == 6
@@ -119,7 +119,7 @@ def test_questions_of_one_form_about_two_names_are_not_alike() -> None:
     assert not len(told.candidates)
 
 
-def test_a_word_that_failed_leads_there_next_time() -> None:
+def test_a_term_of_a_judged_question_leads_to_its_useful_grain() -> None:
     held = taught(make_space(*HOUSE, vectors=False), [vote("heating engineer", 2, vector=False)])
     told = vote_boost.compute_boost(
         held.index.learned, question.read_question("heating engineer address"), None, held.index
@@ -149,11 +149,11 @@ def test_learning_can_be_left_out() -> None:
 
 def test_the_order_of_votes_changes_nothing() -> None:
     votes = [
-        vote(f"{text} {n}", row, strength, caller=row % 3)
-        for n, text in enumerate(("key", "boiler man", "cat food", HEATING))
+        vote(f"{text} {number}", row, strength, caller=row % 3)
+        for number, text in enumerate(("key", "boiler man", "cat food", HEATING))
         for row, strength in ((1, 1.0), (2, -0.5), (3, 0.25))
     ]
-    shuffled = [votes[at] for at in np.random.default_rng(5).permutation(len(votes))]
+    shuffled = [votes[place] for place in np.random.default_rng(5).permutation(len(votes))]
     one, other = learn_votes(votes), learn_votes(shuffled)
     assert same(one, other)
     slowly = VoteSums()
@@ -162,17 +162,17 @@ def test_the_order_of_votes_changes_nothing() -> None:
     assert same(one, slowly.learned)
 
 
-def test_taking_votes_back_restores_every_array() -> None:
+def test_undoing_votes_restores_every_array() -> None:
     stay = [vote("boiler man", 2), vote(HEATING, 2), vote(HEATING, 0, -1.0), vote(HEATING, 5, 0.3, caller=2)]
-    go = [vote(HEATING, 2, caller=7), vote("boiler man", 4, -0.7), vote("the garage", 6), vote(HEATING, 5, 0.1)]
+    undone = [vote(HEATING, 2, caller=7), vote("boiler man", 4, -0.7), vote("the garage", 6), vote(HEATING, 5, 0.1)]
     lessons = VoteSums(stay)
     before = {name: array.copy() for name, array in lessons.learned.arrays().items()}
-    for one in go:
+    for one in undone:
         lessons.add(one)
     assert not same(lessons.learned, learn_votes(stay))
-    for one in reversed(go[1:]):
+    for one in reversed(undone[1:]):
         lessons.remove(one)
-    lessons.remove(go[0])
+    lessons.remove(undone[0])
     after = lessons.learned.arrays()
     assert all(np.array_equal(before[name], after[name]) for name in before)
     for one in stay:
@@ -197,17 +197,19 @@ def test_two_callers_outvote_one() -> None:
 def test_a_weak_vote_does_less() -> None:
     held = make_space(*HOUSE)
     told = [
-        vote_boost.compute_boost(learn_votes([vote(HEATING, 2, by)]), question.read_question(HEATING), None, held.index)
-        for by in (0.1, 1.0)
+        vote_boost.compute_boost(
+            learn_votes([vote(HEATING, 2, strength)]), question.read_question(HEATING), None, held.index
+        )
+        for strength in (0.1, 1.0)
     ]
     assert told[0].share[0] < told[1].share[0]
 
 
-def test_what_is_useful_for_everything_says_little_of_anything() -> None:
+def test_a_grain_useful_for_many_questions_gains_less_for_each() -> None:
     held = make_space(*HOUSE, vectors=False)
     narrow = learn_votes([vote("heating engineer", 2, vector=False)])
     wide = learn_votes(
-        [vote("heating engineer", 2, vector=False), *(vote(f"thing {n}", 2, vector=False) for n in range(60))]
+        [vote("heating engineer", 2, vector=False), *(vote(f"thing {number}", 2, vector=False) for number in range(60))]
     )
     asked = question.read_question("heating engineer address")
     shares = [vote_boost.compute_boost(one, asked, None, held.index).share[0] for one in (narrow, wide)]
@@ -234,7 +236,7 @@ def test_a_vector_without_direction_is_no_vector() -> None:
     assert ask(taught(held, [none]), HEATING).rows[0] == 2
 
 
-def test_nothing_learned_says_nothing() -> None:
+def test_without_votes_there_is_no_effect() -> None:
     held = make_space(*HOUSE)
     assert not len(vote_boost.compute_boost(None, question.read_question(HEATING), None, held.index).rows)
     assert not len(vote_boost.compute_boost(Learned.empty(), question.read_question(HEATING), None, held.index).rows)
@@ -244,7 +246,7 @@ def standing(learned: Learned, row: int, settings: vote_boost.VoteSettings = vot
     return float(vote_boost._record_gains(learned, None, np.array([row], np.int32), settings)[0])
 
 
-def test_what_was_useful_from_far_behind_is_worth_more_whatever_is_asked() -> None:
+def test_a_grain_useful_at_a_low_place_gains_for_any_question() -> None:
     near, far = (
         learn_votes([VoteSample(question.read_question(HEATING).keys, None, 1, 2, 1.0, place)])
         for place in (1, MISSED_PLACE)
@@ -254,7 +256,7 @@ def test_what_was_useful_from_far_behind_is_worth_more_whatever_is_asked() -> No
     assert standing(far, 3) == 0
 
 
-def test_what_is_shown_in_vain_again_and_again_is_worth_less_within_a_bound() -> None:
+def test_a_grain_repeatedly_not_useful_loses_within_a_bound() -> None:
     learned = [
         learn_votes(
             VoteSample(question.read_question(f"question {number}").keys, None, 1, 3, -1.0) for number in range(count)
@@ -267,7 +269,7 @@ def test_what_is_shown_in_vain_again_and_again_is_worth_less_within_a_bound() ->
     assert always == pytest.approx(-vote_boost.DEFAULT.vain * vote_boost.DEFAULT.vain_most)
 
 
-def test_what_holds_the_words_of_a_question_is_not_here_in_vain() -> None:
+def test_a_grain_with_the_words_of_the_question_loses_less() -> None:
     held = make_space(*HOUSE)
     shown = learn_votes(
         VoteSample(question.read_question(f"question {number}").keys, None, 1, 2, -1.0) for number in range(9)
@@ -281,7 +283,7 @@ def test_what_holds_the_words_of_a_question_is_not_here_in_vain() -> None:
     assert loses("A plumber from Ghent?") == 0
 
 
-def test_the_furthest_place_of_a_grain_follows_from_the_votes_that_stand() -> None:
+def test_undoing_a_vote_restores_the_lowest_useful_place() -> None:
     keys = question.read_question(HEATING).keys
     lessons = VoteSums([VoteSample(keys, None, 1, 2, 1.0, 3)])
     before = lessons.learned.arrays()
@@ -310,7 +312,7 @@ def test_shared_words_count_more_where_the_grain_does_not_hold_them() -> None:
     assert lacks > holds
 
 
-def test_words_that_the_grain_holds_and_the_judged_question_does_not_speak_for_it() -> None:
+def test_words_only_in_the_grain_and_the_question_raise_its_share() -> None:
     held = make_space(*HOUSE)
     judged = learn_votes([vote("Who repaired the heating?", 2)])
     settings = replace(vote_boost.DEFAULT, link=-12.0, words=0.0)

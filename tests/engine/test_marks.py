@@ -23,7 +23,7 @@ BITS = {
 }
 
 
-def of(text: str) -> set[str]:
+def marks_of(text: str) -> set[str]:
     return {name for name, bit in BITS.items() if mark_text(text) & bit}
 
 
@@ -61,8 +61,8 @@ def of(text: str) -> set[str]:
         ("", set()),
     ],
 )
-def test_marks(text, expected):
-    assert of(text) == expected
+def test_a_text_has_these_marks(text, expected):
+    assert marks_of(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -79,15 +79,15 @@ def test_marks(text, expected):
         "请以后用中文回答",
     ],
 )
-def test_an_instruction_to_the_assistant_stands(text):
-    assert "standing" in of(text)
+def test_an_instruction_to_the_assistant_is_a_standing_rule(text):
+    assert "standing" in marks_of(text)
 
 
 @pytest.mark.parametrize(
     "text", ["I always go running", "She never called", "Please come in", "We want to go", "Did you remember?"]
 )
-def test_telling_is_no_instruction(text):
-    assert "standing" not in of(text)
+def test_a_statement_is_no_standing_rule(text):
+    assert "standing" not in marks_of(text)
 
 
 @given(st.text(max_size=300))
@@ -119,7 +119,7 @@ def test_any_text_has_sixteen_bits_of_marks_and_always_the_same(text):
         ("\n\n", None),
     ],
 )
-def test_titles(text, expected):
+def test_a_text_has_this_title(text, expected):
     assert find_title(text) == expected
 
 

@@ -45,7 +45,7 @@ def found(text: str, kind: str = "name") -> list[str]:
         ("nothing here", []),
     ],
 )
-def test_names(text, names):
+def test_these_names_are_found(text, names):
     assert found(text) == names
 
 
@@ -72,7 +72,7 @@ def test_names(text, names):
         ("on 8 May 2023", []),  # a date
     ],
 )
-def test_numbers(text, numbers):
+def test_these_numbers_are_found(text, numbers):
     assert found(text, "number") == numbers
 
 

@@ -72,7 +72,7 @@ def test_a_graph_with_late_conduits_answers_like_a_merged_one() -> None:
     assert [one.path(row) for row in one.rows[:20]] == [other.path(row) for row in other.rows[:20]]
 
 
-def test_neither_rows_nor_numbers_nor_order_decide_anything() -> None:
+def test_row_numbers_conduit_ids_and_order_do_not_change_the_result() -> None:
     records, from_row, to_row = synthetic(200, 5, 41)
     random = np.random.default_rng(42)
     renamed, shuffled = random.permutation(200), random.permutation(len(records))
@@ -122,7 +122,7 @@ def test_what_came_from_a_node_does_not_go_back_to_it() -> None:
     assert run(graph, (A, 1.0))[A] == 1.0
 
 
-def test_two_seeds_that_are_linked_bear_each_other_out() -> None:
+def test_linked_seeds_strengthen_each_other() -> None:
     found = run(graph_of(link(1, A, B, 0.6)), (A, 1.0), (B, 0.8))
     assert found == pytest.approx({A: 1 + 0.8 * 0.51, B: 0.8 + 0.51}, rel=1e-5)
 
@@ -178,13 +178,15 @@ def test_the_threshold_is_a_share_of_the_strongest_signal() -> None:
     assert B not in run(graph, (A, 1.0), (C, 7.0))
 
 
-def test_a_signal_ends_after_so_many_hops() -> None:
-    graph = graph_of(*(link(n + 1, n, n + 1, 1.0) for n in range(9)))
+def test_a_signal_ends_after_the_maximum_number_of_hops() -> None:
+    graph = graph_of(*(link(number + 1, number, number + 1, 1.0) for number in range(9)))
     for hops in (0, 1, 5):
         found = spread_signal(graph, seeds=seeds((A, 1.0)), now=NOW, settings=Propagation(hops=hops, threshold=0.01))
         assert sorted(found.rows.tolist()) == list(range(hops + 1))
         assert found.hops == hops
-        assert sorted(zip(found.rows.tolist(), found.hop.tolist(), strict=True)) == [(n, n) for n in range(hops + 1)]
+        assert sorted(zip(found.rows.tolist(), found.hop.tolist(), strict=True)) == [
+            (row, row) for row in range(hops + 1)
+        ]
 
 
 def test_the_hop_of_a_row_is_that_of_its_first_arrival() -> None:
@@ -195,7 +197,7 @@ def test_the_hop_of_a_row_is_that_of_its_first_arrival() -> None:
 
 
 def test_a_hub_passes_only_its_strongest_and_each_gets_less() -> None:
-    spokes = [link(n, 0, n, 0.5 + n / 1000) for n in range(1, 65)]
+    spokes = [link(number, 0, number, 0.5 + number / 1000) for number in range(1, 65)]
     found = spread_signal(graph_of(*spokes, rows=70), seeds=seeds((0, 1.0)), now=NOW)
     assert sorted(found.rows.tolist()) == [0, *range(33, 65)]
     assert activation(found)[64] == pytest.approx(0.564 * 0.85 * (16 / 64) ** 0.5, rel=1e-5)
@@ -204,14 +206,14 @@ def test_a_hub_passes_only_its_strongest_and_each_gets_less() -> None:
 
 
 def test_only_the_strongest_of_a_wide_front_fire() -> None:
-    graph = graph_of(*(link(n, n, n + 10, 0.9) for n in range(1, 6)))
+    graph = graph_of(*(link(number, number, number + 10, 0.9) for number in range(1, 6)))
     given = seeds((1, 0.5), (2, 1.0), (3, 0.9), (4, 0.9), (5, 0.9))
     found = spread_signal(graph, seeds=given, now=NOW, settings=Propagation(frontier=2))
     assert {row for row in found.rows.tolist() if row > 10} == {12, 13}
     assert found.caps == {"frontier"}
 
 
-def test_work_has_an_end_and_says_so() -> None:
+def test_the_limit_of_conduits_read_is_kept_and_reported() -> None:
     graph = ConduitGraph.build(*synthetic(2_000, 10, 44), rows=2_000)
     random = np.random.default_rng(45)
     given = Signals(random.choice(2_000, 40, replace=False), random.uniform(0.5, 1, 40))
@@ -248,23 +250,23 @@ def test_a_grain_superseded_by_one_that_is_not_active_keeps_all() -> None:
     assert run(graph, (B, 1.0), active=active) == {B: 1.0}
 
 
-def test_versions_hand_on_to_the_newest() -> None:
+def test_a_chain_of_versions_passes_its_signal_to_the_newest() -> None:
     graph = graph_of(link(1, B, A, relation=SUPERSEDES), link(2, C, B, relation=SUPERSEDES))
     found = run(graph, (A, 1.0), (B, 1.0))
     assert found == pytest.approx({A: 0.25, B: 0.25 * 1.75, C: 0.75 * 1.75}, rel=1e-5)
 
 
-def test_several_newer_ones_share() -> None:
+def test_several_superseding_grains_share_the_signal() -> None:
     graph = graph_of(link(1, B, A, relation=SUPERSEDES), link(2, C, A, relation=SUPERSEDES))
     assert run(graph, (A, 1.0)) == pytest.approx({A: 0.25, B: 0.375, C: 0.375}, rel=1e-5)
 
 
-def test_a_newer_grain_gets_nothing_from_itself() -> None:
+def test_a_superseding_grain_gets_its_own_signal_not_back() -> None:
     graph = graph_of(link(1, B, A, relation=SUPERSEDES), link(2, B, A, 0.9))
     assert run(graph, (B, 1.0)) == {B: 1.0}
 
 
-def test_two_that_say_they_supersede_each_other_come_to_an_end() -> None:
+def test_grains_that_supersede_each_other_do_not_loop() -> None:
     graph = graph_of(link(1, B, A, relation=SUPERSEDES), link(2, A, B, relation=SUPERSEDES), link(3, A, C))
     found = spread_signal(graph, seeds=seeds((A, 1.0), (B, 1.0)), now=NOW)
     assert activation(found)[A] == activation(found)[B] == pytest.approx(1.0, abs=1e-6)
@@ -281,13 +283,13 @@ def test_of_two_that_contradict_each_other_the_weaker_authority_loses_half() -> 
         assert run(graph, (B, 0.8), authority=np.array([1, 3]), active=gone) == pytest.approx({B: 0.8})
 
 
-def test_received_is_what_came_over_conduits() -> None:
+def test_received_is_the_signal_that_came_over_conduits() -> None:
     found = spread_signal(graph_of(link(1, A, B, 0.6)), seeds=seeds((A, 1.0), (B, 0.8)), now=NOW)
     received = dict(zip(found.rows.tolist(), found.received.tolist(), strict=True))
     assert received == pytest.approx({A: 0.8 * 0.51, B: 0.51}, rel=1e-5)
 
 
-def test_a_path_leads_from_where_the_signal_was_put_in() -> None:
+def test_a_path_begins_at_a_seed() -> None:
     graph = graph_of(link(1, "77", A, 0.9), link(2, A, B, 0.8), link(3, C, B, 0.2), link(4, D, B, 0.9))
     found = spread_signal(graph, entries=entries((77, 1.0)), seeds=seeds((C, 0.5)), now=NOW)
     path = found.path(B)
@@ -312,13 +314,13 @@ def test_a_path_does_not_turn_back_on_itself() -> None:
 
 
 def test_rows_come_strongest_first_and_ties_by_row() -> None:
-    graph = graph_of(*(link(n, 0, n, 0.5) for n in (9, 4, 7)), link(20, 0, 3, 0.6))
+    graph = graph_of(*(link(number, 0, number, 0.5) for number in (9, 4, 7)), link(20, 0, 3, 0.6))
     found = spread_signal(graph, seeds=seeds((0, 1.0)), now=NOW)
     assert found.rows.tolist() == [0, 3, 4, 7, 9]
 
 
 @pytest.mark.parametrize("signal", [0.0, -1.0, float("nan"), float("inf"), 1e-300])
-def test_a_signal_that_is_none_starts_nothing(signal: float) -> None:
+def test_a_seed_without_a_valid_signal_is_ignored(signal: float) -> None:
     found = spread_signal(graph_of(link(1, A, B)), seeds=seeds((A, signal)), now=NOW)
     assert (found.rows.tolist(), found.activation.tolist(), found.hop.tolist()) == ([], [], [])
     assert (found.edges, found.hops, found.path(A)) == (0, 0, [])

@@ -60,11 +60,11 @@ def asked(query: str) -> set[str]:
         ("", set()),
     ],
 )
-def test_what_a_question_wants(query, wants):
+def test_the_kind_of_answer_a_question_wants_is_recognised(query, wants):
     assert asked(query) == wants
 
 
-def test_its_words_are_analysed_as_those_of_grains():
+def test_words_of_a_question_are_analysed_like_those_of_grains():
     query = read_question("Which dogs barked at the running cats?")
     assert list(query.terms) == words.terms("Which dogs barked at the running cats?") == ["dog", "bark", "run", "cat"]
     assert query.keys.dtype == np.uint64
@@ -89,7 +89,7 @@ def test_capitalised_words_come_as_terms():
     assert read_question("Where are my things?").capitals == ()
 
 
-def test_its_yesterday_is_that_of_the_asking():
+def test_yesterday_is_resolved_against_the_time_of_the_question():
     assert [one.feature for one in read_question("What did I do yesterday?", 1683554160).mentions] == [
         "2023-05-07",
         "2023-05",
@@ -99,7 +99,7 @@ def test_its_yesterday_is_that_of_the_asking():
 
 @given(st.text(max_size=300))
 @settings(max_examples=200)
-def test_any_question_is_read_and_always_alike(text):
+def test_any_text_can_be_a_question_and_is_read_the_same_each_time(text):
     one, other = read_question(text, 0), read_question(text, 0)
     assert one.terms == other.terms and one.mentions == other.mentions
     assert one.keys.tolist() == other.keys.tolist()

@@ -22,20 +22,20 @@ def test_near_a_fitted_shape_the_weights_count_in_full() -> None:
     assert said == {"version": "test", "gate": 1.0, "kind": "chat"}
 
 
-def test_far_from_it_they_count_nothing() -> None:
+def test_far_from_every_fitted_shape_the_weights_count_nothing() -> None:
     whole, said = ranker(CHAT).weights(CHAT._replace(speakers=0.0, sessions=0.0, turns=0.0, length=5.0))
     assert np.all(whole == 0)
     assert said["kind"] == ""
 
 
-def test_in_between_they_fade_with_the_distance() -> None:
+def test_the_weights_fade_with_the_distance_to_a_fitted_shape() -> None:
     shares = [nearness(distance) for distance in (0.0, FREE, 0.6, 0.8, 1.2)]
     assert shares[0] == shares[1] == 1.0
     assert shares == sorted(shares, reverse=True)
     assert shares[-1] == 0
 
 
-def test_what_generated_texts_taught_counts_in_part() -> None:
+def test_weights_fitted_on_generated_texts_count_in_part() -> None:
     gate, _ = ranker(half=(CHAT,)).gates(CHAT)
     assert gate == rank.HALF < 1
     trusts = {one["name"]: one["trust"] for one in fitted_weights.WEIGHTS["experts"]}
@@ -43,7 +43,7 @@ def test_what_generated_texts_taught_counts_in_part() -> None:
     assert max(rank.HALF_OF_KIND.values()) < 1
 
 
-def test_a_standing_rule_counts_against_no_grain() -> None:
+def test_being_a_standing_rule_never_lowers_a_score() -> None:
     every = [fitted_weights.WEIGHTS["shared"], *(one["weights"] for one in fitted_weights.WEIGHTS["experts"])]
     assert min(one.get("rule", 0.0) for one in every) >= 0
 
@@ -61,9 +61,11 @@ def test_a_correction_is_the_same_whatever_unit_a_feature_is_measured_in() -> No
 
 
 def test_a_space_is_measured_by_its_texts_speakers_and_sessions() -> None:
-    chat = make_space(*({"text": "word " * 20, "speaker": "Ann", "session": f"s{n // 10}"} for n in range(100)))
+    chat = make_space(
+        *({"text": "word " * 20, "speaker": "Ann", "session": f"s{number // 10}"} for number in range(100))
+    )
     notes = make_space(*("word " * 20 for _ in range(100)))
-    roles = make_space(*({"text": "hello", "speaker": ("user", "assistant")[n % 2]} for n in range(10)))
+    roles = make_space(*({"text": "hello", "speaker": ("user", "assistant")[number % 2]} for number in range(10)))
     assert measure_shape(chat.index, candidate_columns.ROLES).speakers == 1
     assert measure_shape(chat.index, candidate_columns.ROLES).roles == 0
     assert np.isclose(measure_shape(chat.index, candidate_columns.ROLES).turns, np.log(10) / 3)
@@ -76,7 +78,7 @@ def test_a_space_is_measured_by_its_texts_speakers_and_sessions() -> None:
     assert measure_shape(make_space().index, candidate_columns.ROLES) == CollectionShape(0, 0, 0, 0, 0, 0, 0)
 
 
-def test_the_file_of_weights_names_only_features_there_are() -> None:
+def test_the_weights_file_names_only_existing_features() -> None:
     named = {
         *fitted_weights.WEIGHTS["shared"],
         *(name for one in fitted_weights.WEIGHTS["experts"] for name in one["weights"]),

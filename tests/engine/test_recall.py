@@ -62,7 +62,9 @@ def test_an_empty_space_has_no_answer() -> None:
 @pytest.mark.parametrize("vectors", [False, True])
 @pytest.mark.parametrize("query", ["xqzzv blorfk", "wjkq", "zzzkrpt vvv"])
 def test_nonsense_has_no_answer(query: str, vectors: bool) -> None:
-    answer = ask(make_space(*HOUSE, *(f"Lap {n} took {n} minutes." for n in range(60)), vectors=vectors), query)
+    answer = ask(
+        make_space(*HOUSE, *(f"Lap {number} took {number} minutes." for number in range(60)), vectors=vectors), query
+    )
     assert not len(answer.rows)
     assert answer.confidence == 0
 
@@ -100,7 +102,7 @@ def test_equal_texts_are_folded_into_one_result() -> None:
     assert sorted([int(answer.rows[0]), *answer.folded[0]]) == [0, 1]
 
 
-def test_what_is_not_allowed_never_comes_back_by_any_way() -> None:
+def test_rows_that_are_not_allowed_are_never_returned() -> None:
     turns = [{"text": text, "session": "s", "speaker": "Ann"} for text in HOUSE]
     held = make_space(*turns, HOUSE[4])
     for hidden in range(len(turns) + 1):
@@ -120,7 +122,7 @@ def test_parts_of_a_score_add_up_and_keep_the_order() -> None:
     assert {"words", "meaning"} <= set(answer.contributions[0])
 
 
-def test_a_signal_a_grain_has_nothing_of_is_no_part_of_its_score() -> None:
+def test_a_signal_that_a_grain_does_not_have_adds_nothing_to_its_score() -> None:
     talk = ({"text": text, "session": "s", "speaker": "Ann"} for text in HOUSE)
     held = make_space(*talk, {"text": "A note about the boiler and the beagle, found in a drawer."})
     answer = ask(held, "What did Ann say about the beagle and the boiler?", k=10)
@@ -135,9 +137,9 @@ def test_what_the_only_named_speaker_said_is_preferred() -> None:
         {"text": "I adopted a puppy last year.", "speaker": "Cleo", "session": "2"},
         *({"text": text, "speaker": "Cleo", "session": "3"} for text in HOUSE),
     )
-    for by in (UNFITTED, rank.FITTED_RANKER):
-        assert ask(held, "Did Cleo adopt a puppy?", ranker=by).rows[0] == 1
-        assert ask(held, "Did Bela adopt a puppy?", ranker=by).rows[0] == 0
+    for ranker in (UNFITTED, rank.FITTED_RANKER):
+        assert ask(held, "Did Cleo adopt a puppy?", ranker=ranker).rows[0] == 1
+        assert ask(held, "Did Bela adopt a puppy?", ranker=ranker).rows[0] == 0
     swayed = ask(held, "Did Cleo adopt a puppy last week?", vector=False, ranker=UNFITTED)
     assert swayed.contributions[swayed.rows.tolist().index(1)]["speaker"] > 0
 
@@ -152,11 +154,11 @@ def test_what_was_said_on_the_day_the_question_names_is_preferred() -> None:
     assert ask(held, "Where did we go on 17 May 2024?").rows[0] == 1
 
 
-def test_a_chain_goes_on_from_a_title_that_a_find_mentions() -> None:
+def test_a_title_that_a_match_mentions_is_followed() -> None:
     held = make_space(
         "The Silent Harbour\nThe Silent Harbour is a film by Clara Verson.",
         "Clara Verson\nShe came into the world in Alaburg and studied chess.",
-        *(f"Town {n}\nA place with a mill, number {n}." for n in range(40)),
+        *(f"Town {number}\nA place with a mill, number {number}." for number in range(40)),
     )
     query = "Where was the maker of The Silent Harbour born?"
     with_links, without = (
@@ -179,7 +181,7 @@ def test_the_turn_after_a_matching_question_is_a_candidate() -> None:
     assert answer.sources[answer.rows.tolist().index(0)] == "words"
 
 
-def test_a_superseded_grain_stands_behind_the_one_that_took_its_place() -> None:
+def test_a_superseded_grain_ranks_behind_its_successor() -> None:
     held = make_space("The salary is 5000 a month.", "The salary is 6000 a month.", *HOUSE)
     graph = held.index.graph
     record = np.zeros(1, CONDUIT)
@@ -191,14 +193,16 @@ def test_a_superseded_grain_stands_behind_the_one_that_took_its_place() -> None:
     assert ask(held, "What is the salary of 5000?", vector=False, allowed=hidden).rows[0] == 0
 
 
-def test_a_standing_rule_is_looked_at_whatever_is_asked() -> None:
-    held = make_space("From now on always answer in metric units.", *(f"Lap {n} took {n} minutes." for n in range(200)))
+def test_a_standing_rule_is_a_candidate_for_any_question() -> None:
+    held = make_space(
+        "From now on always answer in metric units.", *(f"Lap {number} took {number} minutes." for number in range(200))
+    )
     answer = ask(held, "How far was lap 7?", k=100, settings=Settings(pool=40))
     assert 0 in answer.rows
     assert answer.sources[answer.rows.tolist().index(0)] in ("standing", "vector")
 
 
-def test_far_from_every_fitted_shape_the_answer_is_the_base() -> None:
+def test_far_from_every_fitted_shape_plain_fusion_decides() -> None:
     held = make_space(*HOUSE)
     everywhere_far = rank.Ranker("far", (), (), rank.FITTED_RANKER.shared + 5, ())
     query = "Where are the papers for the tax?"
@@ -206,7 +210,7 @@ def test_far_from_every_fitted_shape_the_answer_is_the_base() -> None:
     assert ask(held, query, ranker=everywhere_far).weights["gate"] == 0
 
 
-def test_lateral_candidates_are_offered_when_it_is_unsure() -> None:
+def test_lateral_candidates_are_offered_when_confidence_is_low() -> None:
     held = make_space(*HOUSE)
     unsure = ask(held, "the boiler", k=2, settings=Settings(unsure=1.0))
     assert len(unsure.expansion)
@@ -215,7 +219,9 @@ def test_lateral_candidates_are_offered_when_it_is_unsure() -> None:
 
 
 def test_one_session_does_not_fill_the_answer_when_it_may_not() -> None:
-    held = make_space(*({"text": f"kite story {n}", "session": "a" if n < 8 else "b"} for n in range(10)))
+    held = make_space(
+        *({"text": f"kite story {number}", "session": "a" if number < 8 else "b"} for number in range(10))
+    )
     capped = ask(held, "kite story", k=6, settings=Settings(one_session=0.5), ranker=UNFITTED)
     assert sum(row >= 8 for row in capped.rows) == 2
 

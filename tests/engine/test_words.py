@@ -99,7 +99,7 @@ def test_a_text_is_cut_into_these_words(text, expected):
         ("co\u00adoperate", "cooperate"),
     ],
 )
-def test_two_ways_of_writing_meet_in_the_same_terms(one, other):
+def test_two_ways_of_writing_have_the_same_terms(one, other):
     assert words.terms(one) == words.terms(other) != []
 
 
@@ -213,7 +213,7 @@ def test_keys_of_terms_come_as_an_array_in_their_order():
     assert words.keys([]).shape == (0,)
 
 
-def test_what_is_remembered_is_bounded(monkeypatch):
+def test_caches_are_bounded(monkeypatch):
     monkeypatch.setattr(words, "_ROOM", 50)
     for number in range(500):
         words.key(f"x{number}")

@@ -315,7 +315,7 @@ def test_a_bad_value_is_refused_by_its_name(memory: Memory, given: dict[str, obj
 
 
 def test_of_a_long_query_the_first_four_kilobytes_count_and_every_way_out_says_so(memory: Memory) -> None:
-    from mcp_bridge.tools.grains import _retrieve
+    from mcp_bridge.tools.grains.retrieve import _retrieve
 
     memory.store("The ferry to Naxos leaves at nine")
     memory.store("The lighthouse is painted white")
@@ -351,7 +351,7 @@ def test_a_query_of_any_length_is_answered_in_this_process_and_over_mcp(memory: 
 
 
 def test_an_answer_says_how_many_vectors_are_still_to_be_made(memory: Memory) -> None:
-    from mcp_bridge.tools.grains import _retrieve
+    from mcp_bridge.tools.grains.retrieve import _retrieve
 
     memory.store("The ferry to Naxos leaves at nine")
     memory.drain()

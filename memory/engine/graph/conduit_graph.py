@@ -4,7 +4,7 @@ A node is one integer: a grain is its row (0 and up), an entry is ~n (below 0). 
 first, so that the best links of a hub are the beginning of its run; a second order lists the conduits that end at each
 grain. Conduits added after the build are appended; a node with any change has a separate sorted list
 (`SortedConduits`) in the order of a build, so that a graph that followed every change gives the same answers as one
-built from the result. `merged` sorts everything in. About 24 bytes per conduit.
+built from the result. `merged` returns a graph with all changes sorted in. About 24 bytes per conduit.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from memory.engine.graph.conduit_ranges import ConduitRuns, ConduitsAround
 from memory.engine.graph.conduits import CONTRADICTS, LATEST, NARROW_IDS, SUPERSEDES, ConduitColumns, Numbers
 from memory.engine.graph.sorted_conduits import SortedConduits
 
-_FEW = 16  # up to so many nodes are read one by one
+_FEW = 16  # number of nodes up to which they are read one by one
 HUB = 32  # default number of conduits read of a node, strongest first
 NOWHERE = np.iinfo(np.int64).min  # node of an unknown entry
 
 
 class ConduitGraph:
-    """Safe for many readers beside one writer (`put`, `cut`); two writers must take turns."""
+    """Graph of the conduits of one space. Many threads may read while one writes (`put`, `cut`); writers take turns."""
 
     def __init__(self, arrays: dict[str, NDArray[Any]]) -> None:
         self.ids: NDArray[np.integer] = arrays["ids"]
@@ -136,7 +136,7 @@ class ConduitGraph:
         return conduit_ranges.read_conduits(begin, count, self._into, self._into_lists(rows), limit)
 
     def around(self, nodes: Numbers, limit: int = HUB) -> ConduitsAround:
-        """`out` and `into` of the same nodes in one call."""
+        """The conduits of `out` and of `into` for the same nodes, in one call."""
         out_lists, into_lists = self._out_lists(nodes), self._into_lists(nodes)
         if len(nodes) <= _FEW:
             places = [(self._place(node), node) for node in nodes.tolist()]

@@ -116,7 +116,7 @@ def run_of(start: NDArray[np.int32], wanted: NDArray[np.int32]) -> Numbers:
     return run
 
 
-_SEARCHED_UNSORTED = 512  # up to so many places, sorting first costs more than it saves
+_SEARCHED_UNSORTED = 512  # number of places up to which sorting them first costs more than it saves
 
 
 def ranges(start: NDArray[np.int32], index: Numbers, known: NDArray[np.bool_]) -> tuple[Numbers, Numbers]:

@@ -15,7 +15,7 @@ LATEST = (1 << 32) - 1  # highest time of use in seconds since 1970: the year 21
 NARROW_IDS = 1 << 32  # ids below it are stored in four bytes
 # Creation times are stored as hours relative to the newest at build time, clipped to 3.7 years before and after it.
 _HALF_RANGE = 1 << 15
-_SPARE, _LEAST_SPARE = 16, 1_024  # spare capacity after a build: a sixteenth, but at least so many
+_SPARE, _LEAST_SPARE = 16, 1_024  # spare capacity after a build: a sixteenth of the size, but at least 1,024
 
 
 class ConduitColumns(NamedTuple):

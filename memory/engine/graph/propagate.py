@@ -35,10 +35,10 @@ _FAINTEST = 1e-30  # signals up to here are ignored
 class Gains:
     """Share of a signal that a conduit passes on, 0..1, by relation; contradicts and supersedes pass nothing."""
 
-    # About the same thing: the same in either direction.
+    # Both are about the same thing: equal in both directions.
     related: float = 1.0
     related_back: float = 1.0
-    # One supports the other: the same in either direction.
+    # One supports the other: equal in both directions.
     supports: float = 1.0
     supports_back: float = 1.0
     # The next message often answers; the message before answers less often.

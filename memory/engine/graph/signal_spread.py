@@ -28,7 +28,7 @@ class SignalStep(NamedTuple):
 
 @dataclass
 class Level:
-    """One hop: the signal of each node, and the messages it is the sum of, sorted by receiver.
+    """Result of one hop: the signal of each node, and the messages it is the sum of, sorted by receiver.
 
     A message is `sideways` if it was passed on within the hop, from a grain to the one that superseded it.
     """
@@ -44,7 +44,7 @@ class Level:
 
     @classmethod
     def seeded(cls, node: Numbers, signal: Floats) -> Level:
-        """Hop 0: signals without messages."""
+        """Hop 0, the seeds: signals without messages."""
         none = np.zeros(0, np.int64)
         return cls(node, signal, none, none, none, np.zeros(0), np.zeros(0, np.float32), np.zeros(0, np.bool_))
 

@@ -19,7 +19,7 @@ from memory.engine.index.hamming import hamming
 Floats: TypeAlias = NDArray[np.float32]
 Rows: TypeAlias = NDArray[np.int64]
 
-EXACT_ROWS = 4_096  # up to so many rows every row is scored; above, Hamming distance selects the rows to score
+EXACT_ROWS = 4_096  # number of rows up to which all are scored; above it, Hamming distance selects the rows to score
 RESCORED = 400  # rows selected by Hamming distance: recall@10 .98 on sentence vectors, .96 with 200
 LISTED_ROWS = 300_000  # rows from which on `build_ivf` is worth its cost
 SAMPLE = 256  # rows that estimate the distribution of scores for a query
@@ -39,7 +39,7 @@ def quantise(matrix: Floats) -> tuple[NDArray[np.int8], Floats]:
 
 
 class Dense:
-    """One row per grain, with spare capacity; a grain without a vector has False in `has`.
+    """The vectors of a space: one row per grain, with spare capacity; a grain without a vector has False in `has`.
 
     `bits` is [words, rows], so that a scan reads memory sequentially. A bit tells whether a number is above `centre`,
     the mean at build time.
@@ -238,7 +238,7 @@ class Dense:
         )
 
     def _round_query(self, query: Floats) -> tuple[Floats, float]:
-        """The query as integers, and their Euclidean length; length 0 for a query that is zero or not finite."""
+        """The query rounded to integers, and its Euclidean length; length 0 for a query that is zero or not finite."""
         cached = self._asked
         if cached is not None and cached[0] is query:
             return cached[1], cached[2]

@@ -24,7 +24,10 @@ _BLOCK = 8_192  # rows per matrix product
 
 
 class NearRows(NamedTuple):
-    """Rows of the probed lists, then late rows. Bits are views: copying them costs as much as comparing them."""
+    """Rows that a search compares: those of the probed lists, then `late` ones (changed rows and the tail).
+
+    Their bits are views, because copying them costs as much as comparing them.
+    """
 
     bits: list[NDArray[np.uint64]]  # [words, rows] of each part
     order: NDArray[np.int32]
@@ -45,7 +48,7 @@ class NearRows(NamedTuple):
 
 
 class IvfLists:
-    """`order` has the rows list by list, list n from start[n] to start[n + 1]; rows from `size` on are the tail.
+    """Lists of rows: `order` has them list by list, list n at start[n] to start[n + 1]; the tail begins at row `size`.
 
     `bits` are the bits of the rows in that order: a probe reads memory sequentially, which makes it fast.
     """

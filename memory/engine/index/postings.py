@@ -15,7 +15,7 @@ Counts = NDArray[np.uint8]
 Numbers = NDArray[np.int64]
 
 MOST = 255  # highest stored count of a term in a row
-_COMMON = 32  # a term is common if more than one row in so many has it
+_COMMON = 32  # a term is common if more than one row in 32 has it
 _SEARCHED = 4_096  # rows of a term up to which a binary search is as fast as its bits
 _MOST_COMMON = 64  # terms cached as bits: a quarter of a byte per row and term
 _OFTEN = 3  # value of the two bits for this count and every higher one

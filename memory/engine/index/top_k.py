@@ -22,18 +22,19 @@ Rows = NDArray[np.int32]
 Places = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-# Up to so many postings are all added up; of more, rare terms are read until a bound shows that the rest is irrelevant.
+# Number of postings up to which all are added up. Above it, rare terms are read first, until a bound shows that the
+# unread postings cannot change the result.
 FIRST_READ = 24_000
-# Postings after which the search stops reading whatever the bound says.
+# Number of postings after which the search stops, whatever the bound says.
 LAST_READ = 300_000
-# So many of the best rows are exactly those that scoring every row would find, even when more are requested: reading
-# until hundreds are exact would cost many times more, and the last of them hardly matter.
+# Number of best rows that are exact: the same that scoring every row would find. Further requested rows are nearly so,
+# because reading until hundreds are exact would cost many times more, and the last of them hardly matter.
 SURE = 50
-# Terms of a question that are searched; of more, the rarest. A whole page as a question must not take a minute.
+# Number of terms of a question that are searched, the rarest ones: a whole page as a question must not take a minute.
 MOST_TERMS = 256
-# Up to so many allowed rows are scored directly instead of searched.
+# Number of allowed rows up to which they are scored directly instead of searched.
 FEW_ROWS = 2_048
-# Reading so many postings costs about as much as looking up one unread term for the bound.
+# Number of postings whose reading costs about as much as looking up one unread term for the bound.
 _WORTH = 64
 # Rows of the rarest terms that the bound is computed from, and how many of them are fully scored for it.
 _LEADERS, _SCORED = 2_048, 96
@@ -50,10 +51,10 @@ def search_top_k(
 ) -> tuple[Rows, Scores]:
     """The best k rows that have any of the terms, best first, ties by row; the first `sure` of them are exact.
 
-    Few postings are simply added up. Of many, those of the rarest terms are read until the unread terms could add less
-    than the score of the last sure row; then the rows that can still be among the best are scored fully. So after the
-    first `sure` a row that has only common terms may be missing. At most LAST_READ postings of MOST_TERMS terms are
-    read: if that is not enough, the cap is added to `caps`, and of a longer list the newest rows are read.
+    Few postings are simply added up. If there are many, those of the rarest terms are read until the unread terms could
+    add less than the score of the last exact row; then the rows that can still be among the best are scored fully. So
+    after the first `sure` rows one that has only common terms may be missing. At most LAST_READ postings of MOST_TERMS
+    terms are read. If that is not enough, the name of the limit is added to `caps`, and the newest rows are read.
     """
     known = asked.spans.frequency.nonzero()[0]
     if not len(known) or k < 1:
@@ -291,7 +292,7 @@ class _TopKSearch:
 
 
 _KEPT = 1 << 18  # rows from which on the array of sums is reused
-_FEW = 512  # up to so many rows are scored without filtering them by bounds first
+_FEW = 512  # number of rows up to which they are scored without filtering them by bounds first
 
 
 def _unique_rows(rows: Places) -> Places:

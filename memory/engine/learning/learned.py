@@ -1,4 +1,4 @@
-"""Learned state of a space, from votes: integer sums, so that undoing a vote leaves no trace.
+"""Learned state of a space, from votes: sums of integers, so that undoing a vote restores the earlier state exactly.
 
 - judged questions: vector, terms, and the credit of each grain that was judged for it;
 - links from a term to a grain, from questions the grain was useful for.
@@ -19,9 +19,9 @@ from memory.engine.index.dense import Dense
 
 Keys = NDArray[np.uint64]
 
-FULL_CREDIT = 1 << 16  # a whole vote of full strength, in the fixed point that credits are counted in
+FULL_CREDIT = 1 << 16  # credit of one vote of full strength; credits are fixed-point integers
 MISSED_PLACE = 20  # place of a grain that was not in the answer
-GRID = 1 << 20  # fixed point of the numbers of vectors, in the sum from which their mean is computed
+GRID = 1 << 20  # factor that turns numbers of vectors into integers, for the sum from which their mean is computed
 
 
 @dataclass
@@ -36,7 +36,7 @@ class QuestionCredits:
 
 @dataclass
 class Learned:
-    """Updated question by question; `arrays` is the same for the same votes, in whatever order they came."""
+    """Sums of all votes, updated question by question; the same votes in any order give the same `arrays`."""
 
     questions: dict[int, QuestionCredits] = field(default_factory=dict)  # by the key of a question
     by_terms: dict[frozenset[int], set[int]] = field(default_factory=dict)  # questions with exactly these terms

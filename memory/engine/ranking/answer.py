@@ -137,7 +137,7 @@ _SOURCE = tuple(
 )
 
 
-# Matched terms that are reported per row: a page as a question would make megabytes of reasons.
+# Matched terms that are reported per row: for a whole page as a question, all of them would be megabytes.
 MOST_MATCHED = 32
 LEVEL = "level"  # contribution that is the same for every candidate
 # Names of contributions: the fitted signals in their order, votes, supersession, and the level.
@@ -167,7 +167,7 @@ def _score_parts(scored: Scored, shown: Places) -> list[dict[str, float]]:
 
 
 def _matched_terms(index: Index, candidates: Candidates, places: Places) -> list[list[tuple[int, float]]]:
-    """Per row: places of the matched terms in the question and their scores; of very many, the highest scores."""
+    """Per row: places of the matched terms in the question and their scores; at most MOST_MATCHED, the highest."""
     asked = candidates.asked
     parts = bm25.by_term(
         index, candidates.rows[places], candidates.counts[:, places], asked.idf, bm25.bm25_parameters(index)

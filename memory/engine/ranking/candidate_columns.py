@@ -1,4 +1,7 @@
-"""Columns of the candidates of a question: plain fusion, the priors, and neighbours in the session."""
+"""Columns of the candidates of a question: plain fusion, the priors, and neighbours in the session.
+
+Plain fusion is the weighted sum of the scores by words and by meaning. A prior is a bonus or penalty that does not
+depend on either: for the speaker, the role of the speaker, and the date."""
 
 from __future__ import annotations
 

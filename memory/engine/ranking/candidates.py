@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.engine.graph.conduit_graph import NOWHERE
 from memory.engine.index import bm25, top_k
-from memory.engine.index.space_index import NO_ROW, SECOND, Index
-from memory.engine.text import words
+from memory.engine.index.space_index import NO_ROW, Index
 from memory.engine.text.marks import PREFERENCE, STANDING
 from memory.engine.text.question import Query
 
@@ -29,7 +27,7 @@ Mask = NDArray[np.bool_]
 SOURCES = ("words", "vector", "link", "learning", "standing", "session")
 BY_WORDS, BY_MEANING, BY_LINK, BY_LEARNING, BY_STANDING, BY_SESSION = (1 << n for n in range(6))
 REACH = 2  # turns before and after a match that become candidates
-_NO_ROWS = np.empty(0, np.int32)
+NO_ROWS = np.empty(0, np.int32)
 
 
 @dataclass
@@ -83,7 +81,7 @@ class SearchMatches:
     words: tuple[Rows, Floats]
     meaning: tuple[NDArray[np.int64], Floats]
     statistics: tuple[float, float, float]
-    standing: Rows = field(default_factory=lambda: _NO_ROWS)
+    standing: Rows = field(default_factory=lambda: NO_ROWS)
 
 
 def search(
@@ -115,12 +113,12 @@ def _standing_rules(
     """Rules, for any question, and preferences, for a question that wants one; at most `most`, the nearest ones."""
     rows = _rows_with_marks(index, STANDING | PREFERENCE)
     if not len(rows):
-        return _NO_ROWS
+        return NO_ROWS
     if not query.wants_preference:
         rows = _rows_with_marks(index, STANDING)
     if allowed is not None:
         rows = rows[allowed[rows]]
-    rows = rows[-_MOST_STANDING:]  # of very many, only the newest
+    rows = rows[-_MOST_STANDING:]  # if there are very many, only the newest
     if len(rows) > most:
         if vector is not None and index.dense is not None:
             rows = rows[rows < index.dense.size]
@@ -144,7 +142,7 @@ def _rows_with_marks(index: Index, wanted: int) -> NDArray[np.int64]:
     return cached[1]
 
 
-_MOST_MARKED = 16_384  # cached rows: so many that a filter leaves some
+_MOST_MARKED = 16_384  # cached rows: many, so that a filter leaves some
 
 
 def neighbours(index: Index, rows: NDArray[np.integer], reach: int = REACH) -> list[Rows]:
@@ -191,7 +189,7 @@ def gather_candidates(
     found_words = bm25.score_counts(index, rows, counts, asked.idf, bm25.bm25_parameters(index))
     meaning, has = np.zeros(len(rows), np.float32), np.zeros(len(rows), np.bool_)
     if vector is not None and index.dense is not None and len(rows):
-        inside = slice(0, int(rows.searchsorted(index.dense.size)))  # rows come in order
+        inside = slice(0, int(rows.searchsorted(index.dense.size)))  # rows are in ascending order
         has[inside] = index.dense.has[rows[inside]]
         meaning[inside] = index.dense.scores(vector, rows[inside].astype(np.int64))
     low, mean, deviation = matches.statistics
@@ -222,7 +220,7 @@ def _merge_groups(groups: list[tuple[NDArray[np.integer], int]]) -> tuple[Rows, 
     """Unique rows in ascending order, each with the bits of all its sources."""
     groups = [group for group in groups if len(group[0])]
     if not groups:
-        return _NO_ROWS, np.empty(0, np.uint8)
+        return NO_ROWS, np.empty(0, np.uint8)
     rows = np.concatenate([group_rows for group_rows, _ in groups], dtype=np.int32, casting="unsafe")
     marks = np.array([mark for _, mark in groups], np.uint8).repeat([len(group_rows) for group_rows, _ in groups])
     order = rows.argsort(kind="stable")
@@ -240,7 +238,7 @@ def best_matches(
     """The best matches by the scores of the searches alone, with those scores: seeds for following links."""
     by_words, by_meaning = matches.words[0][:_HEAD].tolist(), matches.meaning[0][:_HEAD].tolist()
     if not by_words and not by_meaning:
-        return _NO_ROWS, np.empty(0, np.float32)
+        return NO_ROWS, np.empty(0, np.float32)
     weight, score_of = balance if by_meaning else 1.0, {}
     if by_words:
         scores = matches.words[1]
@@ -259,112 +257,3 @@ def best_matches(
 
 
 _HEAD = 40  # results of each search that are considered
-
-
-def rows_said_in(
-    index: Index, spans: Iterable[tuple[int, int, float]], vector: Floats | None, allowed: Mask | None, most: int
-) -> Rows:
-    """Rows said in the time a question names: of many those nearest in meaning, without vectors the newest."""
-    said = index.column("said")
-    for begin, end, _ in sorted(spans, key=lambda span: span[1] - span[0]):  # the shortest period
-        rows = ((said >= begin * SECOND) & (said < end * SECOND)).nonzero()[0]
-        if allowed is not None:
-            rows = rows[allowed[rows]]
-        rows = rows[-_MOST_DATED:]
-        if len(rows) > most and vector is not None and index.dense is not None:
-            rows = rows[rows < index.dense.size]
-            rows = rows[(-index.dense.scores(vector, rows)).argsort(kind="stable")]
-            return rows[:most].astype(np.int32)
-        return rows[-most:].astype(np.int32)
-    return _NO_ROWS
-
-
-_MOST_DATED = 2_048  # rows of a period that are scored
-
-
-def rows_by_entries(
-    index: Index, query: Query, allowed: Mask | None, most: int
-) -> tuple[Rows, Floats, NDArray[np.uint64]]:
-    """Rows of the entries (names, numbers, dates) of the question, the share of entries each has, and entry keys.
-
-    An entry of few grains counts more than one of many.
-    """
-    keys = words.keys([f"{mention.kind}:{mention.feature}" for mention in query.mentions])
-    if not len(keys):
-        return _NO_ROWS, np.empty(0, np.float32), keys
-    nodes = index.graph.entry_node(keys)
-    known = nodes != NOWHERE
-    nodes = nodes[known]
-    if not len(nodes):
-        return _NO_ROWS, np.empty(0, np.float32), keys
-    links = index.graph.out(nodes, most)
-    weight = 1 / np.log2(2 + np.bincount(links.which, minlength=len(nodes)))
-    rows = index.graph.target[links.position]
-    unique, inverse = np.unique(rows, return_inverse=True)
-    share = np.bincount(inverse, weight[links.which]) / weight.sum()
-    if allowed is not None:
-        open_rows = allowed[unique]
-        unique, share = unique[open_rows], share[open_rows]
-    return unique.astype(np.int32), share.astype(np.float32), keys
-
-
-def rows_titled(
-    index: Index, matches: Rows, strength: Floats, asked: NDArray[np.uint64], allowed: Mask | None, most: int
-) -> tuple[Rows, Floats]:
-    """Rows whose title is mentioned by the best matches but not by the question: the next step of a chain."""
-    into = index.graph.into(matches.astype(np.int64))
-    source = index.graph.source(into.position) if len(into.position) else np.empty(0, np.int64)
-    named = source < 0
-    unique, inverse = np.unique(source[named], return_inverse=True)
-    signal = np.zeros(len(unique), np.float32)
-    np.maximum.at(signal, inverse, strength[into.which[named]])
-    keys = np.array([index.graph.entry_key(int(node)) for node in unique], np.uint64)
-    return _rows_of_entries(index, unique, keys, signal, matches, asked, allowed, most, entitled=True)
-
-
-def rows_citing(
-    index: Index, matches: Rows, strength: Floats, asked: NDArray[np.uint64], allowed: Mask | None, most: int
-) -> tuple[Rows, Floats]:
-    """Rows that mention the title of a best match, if the question does not mention it."""
-    titles = index.columns["title"][matches]
-    keys, first = np.unique(titles, return_index=True)
-    nodes = index.graph.entry_node(keys)
-    known = (keys != 0) & (nodes != NOWHERE)
-    return _rows_of_entries(
-        index, nodes[known], keys[known], strength[first][known], matches, asked, allowed, most, entitled=False
-    )
-
-
-def _rows_of_entries(
-    index: Index,
-    nodes: Places,
-    keys: NDArray[np.uint64],
-    signal: Floats,
-    matches: Rows,
-    asked: NDArray[np.uint64],
-    allowed: Mask | None,
-    most: int,
-    *,
-    entitled: bool,
-) -> tuple[Rows, Floats]:
-    """Grains of entries that are not in the question, each with its strongest signal."""
-    is_new = ~np.isin(keys, asked)
-    nodes, keys, signal = nodes[is_new], keys[is_new], signal[is_new]
-    if not len(nodes):
-        return _NO_ROWS, np.empty(0, np.float32)
-    links = index.graph.out(nodes, most)
-    rows = index.graph.target[links.position]
-    if entitled:
-        fits = index.columns["title"][rows] == keys[links.which]
-    else:
-        # An entry of many grains counts less.
-        signal = signal / np.log2(1 + np.maximum(np.bincount(links.which, minlength=len(nodes)), 1)).astype(np.float32)
-        fits = np.ones(len(rows), np.bool_)
-    if allowed is not None:
-        fits &= allowed[rows]
-    fits &= ~np.isin(rows, matches)
-    rows, strength = rows[fits], signal[links.which][fits]
-    unique, inverse = np.unique(rows, return_inverse=True)
-    best = np.zeros(len(unique), np.float32)
-    np.maximum.at(best, inverse, strength)
-    return unique.astype(np.int32), best

@@ -2,7 +2,7 @@
 
 A logistic function of a dozen signs that do not depend on the size or length of the collection, fitted on judged
 questions, some of which have no answer. The fit is known to hold only near fitted collections: the further a space is
-from all of them, the more its confidence is drawn towards an ordinary one.
+from all of them, the more its confidence is moved towards an average value (DEFAULT_CONFIDENCE).
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from memory.engine.ranking import features, fitted_weights
 from memory.engine.ranking.candidates import Candidates, Floats
 
 FIRST = 5  # rows of an answer that confidence is about
-# 0..1. Weight of the ordinary confidence in a space unlike any fitted collection, and the ordinary confidence.
-DRAWN, ORDINARY = 0.2, 0.6
+# 0..1. Confidence of an answer in a space of which nothing is known.
+DEFAULT_CONFIDENCE = 0.6
+# 0..1. Weight of DEFAULT_CONFIDENCE in a space unlike any fitted collection.
+DEFAULT_WEIGHT = 0.2
 SIGNS = (
     "ahead",
     "ahead_of_sixth",
@@ -81,8 +83,9 @@ def signs(scores: Floats, raw: Floats, facts: QuestionFacts) -> NDArray[np.float
 
 def probability(signs: NDArray[np.float64], weights: NDArray[np.float64], bias: float, near: float = 1.0) -> float:
     """Logistic function of the signs; `near` is the similarity of the space to a fitted one, 0 to 1."""
-    pull = DRAWN * (1 - near)
-    logit = (1 - pull) * (float(signs @ weights) + bias) + pull * math.log(ORDINARY / (1 - ORDINARY))
+    pull = DEFAULT_WEIGHT * (1 - near)
+    default_logit = math.log(DEFAULT_CONFIDENCE / (1 - DEFAULT_CONFIDENCE))
+    logit = (1 - pull) * (float(signs @ weights) + bias) + pull * default_logit
     return 1 / (1 + math.exp(-min(max(logit, -20.0), 20.0)))
 
 

@@ -1,16 +1,16 @@
 """Fitted weights of the ranker and of the confidence. Written by `python -m benchmarks.fit_ranker`.
 
-How: listwise softmax over the candidates of each question, L-BFGS (benchmarks/descent.py), L2 .002 on the shared
-weights and ten times that on those of one kind; each real set counts 1, a generated one .1 (.3 where its kind has
-no real set), each variant a quarter of its set; vectors of MiniLM and of wordllama side by side. Taught by five
-conversations of LoCoMo, two pools of 100 MuSiQue questions, three pools of LongMemEval (all its sessions hold
-evidence) and the generated sets of benchmarks/made but for the long chats. Variants: without speakers, without
-sessions, shuffled, merged. LongMemEval and the generated sets reached .5 while fitting; they are believed .15, in
-notes .4, in chats with an assistant .1: a real one that taught nothing lost by more (`rank.HALF_OF_KIND`). A standing
-rule counts against no grain (`fitting.NEVER_AGAINST`). Questions put to a machine no longer count as questions; the
-weights are older than that. Confidence: logistic, both encoders, collections as they came of the same sets and the
-generated long chats, ranked with the weights and without, each real set 1, each generated one .3. Only numbers are
-kept.
+Method: listwise softmax over the candidates of each question, L-BFGS (benchmarks/descent.py), L2 .002 on the shared
+weights and ten times that on those of one kind; each real set counts 1, a generated one .1 (.3 where its kind has no
+real set), each variant a quarter of its set; vectors of MiniLM and of wordllama side by side. Fitted on five
+conversations of LoCoMo, two pools of 100 MuSiQue questions, three pools of LongMemEval (all its sessions hold evidence)
+and the generated sets of benchmarks/made but for the long chats. Variants: without speakers, without sessions,
+shuffled, merged. LongMemEval and the generated sets had a reach of .5 while fitting. Their weights are applied at .15,
+in notes at .4, in chats with an assistant at .1: with more, a real chat that was not used for fitting got worse
+(`rank.HALF_OF_KIND`). Being a standing rule never lowers a score (`fitting.NEVER_AGAINST`). Questions put to a machine
+no longer count as questions; the weights were fitted before that change. Confidence: logistic, both encoders,
+collections as they came of the same sets and the generated long chats, ranked with the weights and without, each real
+set 1, each generated one .3. Only numbers are kept.
 """
 
 from __future__ import annotations

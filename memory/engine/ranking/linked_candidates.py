@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from memory.engine.graph.propagate import Signals, spread_signal
 from memory.engine.graph.signal_spread import Spread
 from memory.engine.index.space_index import ACTIVE, Index
-from memory.engine.ranking import candidates
+from memory.engine.ranking import candidates, linked_rows
 from memory.engine.ranking.candidate_columns import parse_period
 from memory.engine.ranking.candidates import Candidates, Floats, Mask, Rows
 from memory.engine.ranking.collection_shape import SpaceFacts
@@ -17,7 +17,7 @@ from memory.engine.text.question import Query
 
 
 class LinkedCandidates:
-    """Rows and strengths by entries (`entry_links`), titles (`hop`, `cites`), dates (`then`), conduits (`reached`)."""
+    """Rows and strengths by entries (`entry_links`), titles (`hop`, `cites`), dates (`dated`), conduits (`reached`)."""
 
     def __init__(
         self,
@@ -35,24 +35,24 @@ class LinkedCandidates:
         self.spread: Spread | None = None
         none = np.empty(0, np.int32), np.empty(0, np.float32)
         self.entry_links = self.hop = self.cites = self.reached = none
-        self.rows = self.then = none[0]
+        self.rows = self.dated = none[0]
         if "time" not in settings.without:
             parsed = [parse_period(mention.feature) for mention in query.mentions if mention.kind == "date"]
             periods = [span for span in parsed if span is not None]
             if periods:
-                self.rows = self.then = candidates.rows_said_in(index, periods, vector, allowed, settings.then)
+                self.rows = self.dated = linked_rows.rows_said_in(index, periods, vector, allowed, settings.dated)
         if "links" in settings.without:
             return
-        *self.entry_links, keys = candidates.rows_by_entries(index, query, allowed, settings.entry_links)  # type: ignore[assignment]
+        *self.entry_links, keys = linked_rows.rows_by_entries(index, query, allowed, settings.entry_links)  # type: ignore[assignment]
         heads, strength = candidates.best_matches(
             index, matches, named, settings.balance, settings.speaker, settings.heads
         )
         if len(heads):
             if space.titled:
-                self.hop = candidates.rows_titled(index, heads, strength, keys, allowed, settings.entry_links)
-                self.cites = candidates.rows_citing(index, heads, strength, keys, allowed, settings.entry_links)
+                self.hop = linked_rows.rows_titled(index, heads, strength, keys, allowed, settings.entry_links)
+                self.cites = linked_rows.rows_citing(index, heads, strength, keys, allowed, settings.entry_links)
             self._follow_conduits(index, heads, strength, allowed, now, settings, caps)
-        self.rows = np.concatenate((self.then, self.entry_links[0], self.hop[0], self.cites[0], self.reached[0]))
+        self.rows = np.concatenate((self.dated, self.entry_links[0], self.hop[0], self.cites[0], self.reached[0]))
 
     def _follow_conduits(
         self,

@@ -79,7 +79,7 @@ def score_candidates(
     boost = vote_boost.NO_BOOST
     if "learning" not in settings.without:
         boost = vote_boost.compute_boost(index.learned, query, vector, index, settings.learning, allowed)
-    has_lead = len(linked.entry_links[0]) or len(linked.then) or len(boost.candidates)
+    has_lead = len(linked.entry_links[0]) or len(linked.dated) or len(boost.candidates)
     if not has_lead and _is_nonsense(matches, settings):
         return None
     more = [(linked.rows, BY_LINK), (boost.candidates, BY_LEARNING)]

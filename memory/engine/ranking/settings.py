@@ -38,7 +38,7 @@ class Settings:
     # 0..1,000. Grains of one entry that become candidates.
     entry_links: int = 32
     # 0..300. Grains said in the time the question names that become candidates.
-    then: int = 48
+    dated: int = 48
     # 0..300. Grains reached by signal propagation that become candidates, strongest first.
     reached: int = 32
     # 0..1. Weight of neighbours, context, session, titles and links in the choice of the pool.

@@ -24,7 +24,7 @@ class QuestionPattern:
     begins: re.Pattern[str]  # first words of `whole`
 
     def matches(self, query: Query) -> bool:
-        """Whether the question shows it; most do not have a first word of it, which is checked first."""
+        """Whether the question has one of the phrases. Most have none of their first words, which is checked first."""
         return bool(query.signs & _SIGN_OF[self]) and self.whole.search(query.folded) is not None
 
 

@@ -12,8 +12,8 @@ _WANTS = ("wants_when", "wants_who", "wants_where", "wants_which", "wants_how_ma
 def rephrases(later: Query, earlier: Query, cosine: float | None) -> bool:
     """Whether two questions name the same things, want the same kind of answer, and have similar but not equal words.
 
-    A question repeated word by word is a habit, and one that names another thing or wants another kind of answer is a
-    new question: neither says anything about the earlier answer.
+    A question repeated word by word may be a habit, and one that names another thing or wants another kind of answer is
+    a new question: neither says anything about the earlier answer.
     """
     later_terms, earlier_terms = set(later.terms), set(earlier.terms)
     if (

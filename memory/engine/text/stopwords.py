@@ -90,7 +90,7 @@ _RUSSIAN = """
 сколько при через после над перед очень
 """
 
-# Characters of unspaced scripts: what stands between the words rather than in them.
+# Particles, pronouns and question words of scripts without spaces.
 CHINESE_PARTICLES = "的了吗嗎呢吧啊我你您他她它们們这這那是很"
 # Longest first: they are cut out of a text in this order.
 CHINESE_QUESTIONS = (

@@ -28,6 +28,7 @@ class TransitionAdmin(FluxModelAdmin):
     about = "Changes of status and decay class of memories, with their cause, the measured values and who made them."
     space_path = "space_id"
     list_display = ["about_grain", "from_badge", "to_badge", "cause", "by", "when", "space"]
+    list_display_links = ["cause"]  # the first column leads elsewhere
     list_filter = [
         filters.values("after", "to", [*Grain.Status.values, *rules.CLASSES]),
         filters.typed("why", "cause", lambda text: _with_reason(text)),

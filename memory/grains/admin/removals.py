@@ -9,6 +9,7 @@ from django.contrib import admin
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Left
 from django.http import HttpRequest
+from django.utils.html import format_html
 
 from accounts import origins
 from accounts.adminsite import filters, formatting
@@ -30,11 +31,11 @@ class RemovalAdmin(FluxModelAdmin):
     called = ("removed memory", "removed memories")
     group = "Memory"
     about = (
-        "Memories a person deleted or quarantined, and how often the same text was stored again since. To undo it, "
-        "use Undo deletion or Release on the page of the memory."
+        "Memories a person deleted or quarantined, and how often the same text was stored again since. To undo this, "
+        "open the row, follow the link to the memory, and use Undo deletion or Release."
     )
     space_path = "space_id"
-    list_display = ["about_grain", "again", "last_by", "last", "state", "by", "when", "space"]
+    list_display = ["beginning", "state", "by", "when", "again", "last", "space"]
     list_filter = [
         filters.choice(
             "repeats",
@@ -44,11 +45,11 @@ class RemovalAdmin(FluxModelAdmin):
                 "no": ("no", lambda: Q(repeats=0)),
             },
         ),
-        filters.typed("by", "by", lambda text: Q(actor=text) | Q(actor__endswith=f":{text}")),
+        filters.typed("by", "removed by", lambda text: Q(actor=text) | Q(actor__endswith=f":{text}")),
         filters.spaces("space_id"),
     ]
     ordering = ["-id"]
-    fields = ["about_grain", "state", "covers", "by", "when", "again", "last_by", "last", "space"]
+    fields = ["about_grain", "state", "covers", "by", "when", "again", "last", "space"]
     empty_says = (
         "No removed memories. Memories that a person deletes or quarantines are listed here until they are released "
         "or purged."
@@ -69,7 +70,11 @@ class RemovalAdmin(FluxModelAdmin):
         return rows
 
     def titled(self, row: Any) -> str:
-        return f"{row.status.replace('_', ' ')} by {row.actor}"
+        return formatting.shorten(row.text, 60) if row.text else f"Removed by {row.actor}"
+
+    @admin.display(description="memory")
+    def beginning(self, row: Any) -> Any:
+        return formatting.shorten(row.text, 80) if row.text else formatting.NONE
 
     @admin.display(description="memory")
     def about_grain(self, row: Any) -> Any:
@@ -81,13 +86,13 @@ class RemovalAdmin(FluxModelAdmin):
 
     @admin.display(description="applies to")
     def covers(self, row: Any) -> str:
-        return f"{origins.AUTHORITY[row.authority].replace('_', ' ')} and lower provenance"
+        return f"the same text with provenance {origins.AUTHORITY[row.authority].replace('_', ' ')} or lower"
 
-    @admin.display(description="by", ordering="actor")
+    @admin.display(description="removed by", ordering="actor")
     def by(self, row: Any) -> str:
         return str(row.actor)
 
-    @admin.display(description="when", ordering="at")
+    @admin.display(description="removed", ordering="at")
     def when(self, row: Any) -> Any:
         return formatting.relative_time(row.at)
 
@@ -97,13 +102,11 @@ class RemovalAdmin(FluxModelAdmin):
             formatting.badge(f"{row.repeats} times" if row.repeats > 1 else "once", "warn") if row.repeats else "never"
         )
 
-    @admin.display(description="last stored by", ordering="repeated_by")
-    def last_by(self, row: Any) -> Any:
-        return row.repeated_by or formatting.NONE
-
-    @admin.display(description="last stored", ordering="repeated_at")
+    @admin.display(description="last stored again", ordering="repeated_at")
     def last(self, row: Any) -> Any:
-        return formatting.relative_time(row.repeated_at, none="never")
+        if row.repeated_at is None:
+            return formatting.NONE
+        return format_html("{} by {}", formatting.relative_time(row.repeated_at), row.repeated_by)
 
 
 @register_tiles

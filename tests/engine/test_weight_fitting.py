@@ -23,18 +23,20 @@ def lessons(
     random = np.random.default_rng(seed)
     made = []
     for number in range(count):
-        z = random.normal(size=(40, len(features.NAMES))).astype(np.float32)
+        standardised = random.normal(size=(40, len(features.NAMES))).astype(np.float32)
         hit = np.zeros(40, np.bool_)
-        hit[useful(z, random)] = True
-        made.append(FittingQuestion(1_000 * seed + number, random.normal(size=40), z, hit, 1, frozenset({caller})))
+        hit[useful(standardised, random)] = True
+        made.append(
+            FittingQuestion(1_000 * seed + number, random.normal(size=40), standardised, hit, 1, frozenset({caller}))
+        )
     return made
 
 
-def by_session(z: np.ndarray, random: np.random.Generator) -> int:
-    return int(z[:, SESSION].argmax())
+def by_session(standardised: np.ndarray, random: np.random.Generator) -> int:
+    return int(standardised[:, SESSION].argmax())
 
 
-def at_random(z: np.ndarray, random: np.random.Generator) -> int:
+def at_random(standardised: np.ndarray, random: np.random.Generator) -> int:
     return int(random.integers(40))
 
 
@@ -48,7 +50,7 @@ def test_weights_move_towards_what_was_useful() -> None:
     assert np.mean(after) > np.mean(before) + 0.05
 
 
-def test_what_helps_no_question_left_out_moves_nothing() -> None:
+def test_weights_that_help_no_left_out_question_do_not_move() -> None:
     found = weight_fitting.fit_weights(lessons(60, at_random))
     assert not found.moved and found.questions == 60
 
@@ -74,8 +76,8 @@ def test_the_order_of_the_questions_does_not_matter() -> None:
 def test_one_callers_gain_is_not_anothers_loss() -> None:
     """A caller of many questions does not bend the order against one of a few."""
 
-    def against(z: np.ndarray, random: np.random.Generator) -> int:
-        return int(z[:, SESSION].argmin())
+    def against(standardised: np.ndarray, random: np.random.Generator) -> int:
+        return int(standardised[:, SESSION].argmin())
 
     many, few = lessons(120, by_session), lessons(12, against, caller="agent:b", seed=3)
     few = [FittingQuestion(one.key, one.scores + 3 * one.useful, one.z, one.useful, 1, one.callers) for one in few]
@@ -83,7 +85,7 @@ def test_one_callers_gain_is_not_anothers_loss() -> None:
     assert not weight_fitting.fit_weights([*many, *few]).moved
 
 
-def test_own_weights_are_added_to_the_shipped_ones_and_told() -> None:
+def test_own_weights_are_added_to_the_shipped_ones_and_reported() -> None:
     held = make_space(*(f"The ferry number {number} leaves the quay at nine" for number in range(12)))
     plain = ask(held, "Which ferry leaves?")
     step = np.zeros(len(features.NAMES), np.float32)

@@ -1,4 +1,4 @@
-"""The gate: readers side by side, a change alone."""
+"""Lock of an arena: several readers at a time, or one change."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from memory.arena.read_write_lock import ReadWriteLock
 from tests.concurrency.load import together
 
 
-def test_readers_are_side_by_side():
-    gate, inside = ReadWriteLock(), threading.Barrier(4, timeout=60)
+def test_readers_do_not_wait_for_each_other():
+    lock, inside = ReadWriteLock(), threading.Barrier(4, timeout=60)
 
     def read(number: int) -> None:
-        with gate.reading():
+        with lock.reading():
             inside.wait()  # only passes if all four are in at once
 
     together(4, read)
 
 
-def test_nobody_sees_half_a_change():
-    gate, pair, seen = ReadWriteLock(), [0, 0], []
+def test_no_reader_sees_half_a_change():
+    lock, pair, seen = ReadWriteLock(), [0, 0], []
 
     def role(number: int) -> None:
         for _ in range(60):
             if number < 2:
-                with gate.changing():
+                with lock.changing():
                     pair[0] += 1
                     time.sleep(0.0002)
                     pair[1] += 1
             else:
-                with gate.reading():
+                with lock.reading():
                     first = pair[0]
                     time.sleep(0.0001)
                     seen.append((first, pair[1]))
@@ -42,47 +42,47 @@ def test_nobody_sees_half_a_change():
     assert all(first == second for first, second in seen)
 
 
-def test_readers_who_keep_coming_do_not_keep_a_change_out():
-    gate, done = ReadWriteLock(), threading.Event()
+def test_a_change_is_not_kept_out_by_new_readers():
+    lock, done = ReadWriteLock(), threading.Event()
 
     def role(number: int) -> None:
         if number == 0:
             time.sleep(0.02)
-            with gate.changing():
+            with lock.changing():
                 done.set()
         until = time.monotonic() + 5
         while not done.is_set():
             assert time.monotonic() < until, "the change never had its turn"
-            with gate.reading():
+            with lock.reading():
                 time.sleep(0.003)
 
     together(5, role)
 
 
-def test_whoever_reads_may_read_again_while_a_change_waits():
-    gate, waiting = ReadWriteLock(), threading.Event()
+def test_a_reader_may_read_again_while_a_change_waits():
+    lock, waiting = ReadWriteLock(), threading.Event()
 
     def change() -> None:
         waiting.set()
-        with gate.changing():
+        with lock.changing():
             pass
 
-    with gate.reading():
-        assert gate.mine
+    with lock.reading():
+        assert lock.mine
         thread = threading.Thread(target=change)
         thread.start()
         waiting.wait(60)
         time.sleep(0.05)
-        with gate.reading():
+        with lock.reading():
             pass
-        assert gate.mine
+        assert lock.mine
     thread.join(5)
-    assert not thread.is_alive() and not gate.mine
+    assert not thread.is_alive() and not lock.mine
 
 
-def test_whoever_reads_cannot_change():
-    gate = ReadWriteLock()
-    with gate.reading(), pytest.raises(RuntimeError), gate.changing():
+def test_a_reader_cannot_change():
+    lock = ReadWriteLock()
+    with lock.reading(), pytest.raises(RuntimeError), lock.changing():
         pass
-    with gate.changing():
+    with lock.changing():
         pass

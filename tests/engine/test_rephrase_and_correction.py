@@ -16,7 +16,7 @@ from memory.engine.text.rephrase import rephrases
         ("Which printer in the office is broken?", "Which office printer broke down?"),
     ],
 )
-def test_the_same_asked_in_other_words(later, earlier):
+def test_a_rephrased_question_is_recognised(later, earlier):
     assert rephrases(read_question(later), read_question(earlier), None)
 
 
@@ -30,11 +30,11 @@ def test_the_same_asked_in_other_words(later, earlier):
         ("", "Where does Mia live?", "nothing"),
     ],
 )
-def test_the_next_question_is_not_the_same(later, earlier, why):
+def test_another_question_is_no_rephrasing(later, earlier, why):
     assert not rephrases(read_question(later), read_question(earlier), None), why
 
 
-def test_vectors_tell_what_words_do_not():
+def test_near_vectors_show_a_rephrasing_with_few_common_words():
     later, earlier = read_question("how is the app shipped"), read_question("deployment procedure of the app")
     assert not rephrases(later, earlier, 0.3)
     assert rephrases(later, earlier, 0.9)
@@ -52,7 +52,7 @@ def test_vectors_tell_what_words_do_not():
         ("Actually order 124 shipped", "Order 123 shipped"),
     ],
 )
-def test_a_statement_that_puts_another_right(later, earlier):
+def test_a_correction_is_recognised(later, earlier):
     assert corrects(later, earlier)
 
 
@@ -71,5 +71,5 @@ def test_a_statement_that_puts_another_right(later, earlier):
         ("The blue train leaves at 9", "The red train leaves at 7", "two trains"),
     ],
 )
-def test_another_statement_beside_it(later, earlier, why):
+def test_another_statement_is_no_correction(later, earlier, why):
     assert not corrects(later, earlier), why

@@ -49,18 +49,18 @@ def leant(held: Space, learned: Learned, settings: vote_boost.VoteSettings = vot
     return found
 
 
-def test_what_lies_like_the_answer_gains_and_what_lies_like_what_was_shown_in_vain_loses() -> None:
+def test_grains_near_useful_ones_gain_and_grains_near_useless_ones_lose() -> None:
     gains = leant(make_space(*GARDEN), learn_votes([vote(0, 1.0), vote(1, -1.0)]))
     assert gains[2] > 0.02 > -0.02 > gains[3]
     assert gains[2] > gains[4] > gains[3]
 
 
 @pytest.mark.parametrize("votes", [[vote(0, 1.0)], [vote(1, -1.0)]])
-def test_without_a_contrast_nothing_leans(votes: list[VoteSample]) -> None:
+def test_without_both_useful_and_useless_grains_there_is_no_direction(votes: list[VoteSample]) -> None:
     assert told(make_space(*GARDEN), learn_votes(votes)).direction is None
 
 
-def test_a_question_that_is_not_alike_says_nothing_of_it() -> None:
+def test_a_dissimilar_question_adds_nothing_to_the_direction() -> None:
     other = "Which dog fears storms?"
     held = make_space(*GARDEN)
     both = learn_votes([vote(0, 1.0), vote(1, -1.0), vote(4, 1.0, text=other), vote(3, -1.0, text=other)])
@@ -69,7 +69,7 @@ def test_a_question_that_is_not_alike_says_nothing_of_it() -> None:
     assert told(held, learn_votes([vote(4, 1.0, text=other), vote(3, -1.0, text=other)])).direction is None
 
 
-def test_however_much_was_judged_it_stays_within_a_bound() -> None:
+def test_the_gain_along_the_direction_is_bounded() -> None:
     votes = [
         vote(row, strength, text=f"{JUDGED[:-1]} {number}?", caller=number)
         for number in range(40)
@@ -80,7 +80,7 @@ def test_however_much_was_judged_it_stays_within_a_bound() -> None:
     assert max(map(abs, gains)) == pytest.approx(most, abs=1e-6)
 
 
-def test_a_weak_word_counts_less_and_what_was_in_vain_counts_as_much_as_what_was_useful() -> None:
+def test_weak_votes_count_less_and_useless_grains_weigh_as_much_as_useful_ones() -> None:
     held = make_space(*GARDEN)
     weak, whole = (leant(held, learn_votes([vote(0, strength), vote(1, -1.0)])) for strength in (0.5, 1.0))
     assert 0 < weak[2] < whole[2]
@@ -89,7 +89,7 @@ def test_a_weak_word_counts_less_and_what_was_in_vain_counts_as_much_as_what_was
     assert weights[:2].tolist() == [1.0, 1.0]
 
 
-def test_it_follows_from_the_votes_that_stand() -> None:
+def test_undoing_a_vote_undoes_its_part_of_the_direction() -> None:
     held = make_space(*GARDEN)
     lessons = VoteSums([vote(0, 1.0), vote(1, -1.0)])
     before = told(held, lessons.learned).direction
@@ -100,7 +100,7 @@ def test_it_follows_from_the_votes_that_stand() -> None:
     assert np.array_equal(told(held, lessons.learned).direction, before)
 
 
-def test_grains_that_may_not_be_seen_or_are_gone_have_no_part_in_it() -> None:
+def test_hidden_and_deleted_grains_are_left_out_of_the_direction() -> None:
     held = make_space(*GARDEN)
     learned = learn_votes([vote(0, 1.0), vote(1, -1.0), vote(999, 1.0)])
     assert told(held, learned).direction is not None
@@ -109,12 +109,12 @@ def test_grains_that_may_not_be_seen_or_are_gone_have_no_part_in_it() -> None:
     assert told(held, learned, allowed=hidden).direction is None
 
 
-def test_without_vectors_nothing_leans() -> None:
+def test_without_vectors_there_is_no_direction() -> None:
     learned = learn_votes([vote(0, 1.0), vote(1, -1.0)])
     assert told(make_space(*GARDEN, vectors=False), learned).direction is None
 
 
-def test_what_has_no_vector_yet_neither_gains_nor_loses() -> None:
+def test_a_grain_without_a_vector_neither_gains_nor_loses() -> None:
     held = make_space(*GARDEN)
     whole, dense = held.index, held.index.dense
     assert dense is not None

@@ -1,4 +1,4 @@
-"""The shelf: arenas on first use, current at each, no more of them than memory allows."""
+"""Cache of arenas: built at their first use, current at each use, limited in memory."""
 
 from __future__ import annotations
 
@@ -66,152 +66,152 @@ def wait_for(true, seconds=20):
         time.sleep(0.01)
 
 
-def test_a_small_space_is_there_at_once_and_stays(scribe, shelf):
-    scribe.store("one")
-    with shelf.arena(scribe.space) as (first, rung):
+def test_a_small_space_is_built_at_its_first_use_and_kept(writer, arena_cache):
+    writer.store("one")
+    with arena_cache.arena(writer.space) as (first, rung):
         assert rung == "warm" and first.index.size == 1
-    scribe.store("two")
-    with shelf.arena(scribe.space) as (again, rung):
+    writer.store("two")
+    with arena_cache.arena(writer.space) as (again, rung):
         assert again is first and rung == "warm"
         assert again.index.size == 2, "what was committed is there at the next look"
 
 
-def test_spaces_are_kept_apart(scribe, others, shelf):
-    scribe.store("ours")
+def test_spaces_are_kept_apart(writer, others, arena_cache):
+    writer.store("ours")
     others[0].store("theirs")
-    with shelf.arena(scribe.space) as (one, _), shelf.arena(others[0].space) as (two, _):
+    with arena_cache.arena(writer.space) as (one, _), arena_cache.arena(others[0].space) as (two, _):
         assert one is not two
         assert one.index.size == two.index.size == 1
 
 
-def test_a_large_space_without_files_does_not_hold_anybody_up(scribe, shelf, monkeypatch):
+def test_a_large_space_without_files_is_built_in_the_background(writer, arena_cache, monkeypatch):
     monkeypatch.setattr(module, "AT_ONCE", 2)
     may_go_on = threading.Event()
     monkeypatch.setattr(module, "build_arena", lambda *what: may_go_on.wait(20) and build_arena(*what))
     for number in range(4):
-        scribe.store(f"number {number}")
+        writer.store(f"number {number}")
     for _ in range(3):
-        with shelf.arena(scribe.space) as (arena, rung):
+        with arena_cache.arena(writer.space) as (arena, rung):
             assert (arena, rung) == (None, "cold")
-    assert len([one for one in threading.enumerate() if one.name == f"arena-{scribe.space}"]) == 1
+    assert len([one for one in threading.enumerate() if one.name == f"arena-{writer.space}"]) == 1
     may_go_on.set()
-    wait_for(lambda: shelf.spaces() == [scribe.space])
-    with shelf.arena(scribe.space) as (arena, rung):
+    wait_for(lambda: arena_cache.spaces() == [writer.space])
+    with arena_cache.arena(writer.space) as (arena, rung):
         assert rung == "warm" and arena.index.size == 4
-    wait_for(lambda: not [one for one in threading.enumerate() if one.name == f"arena-{scribe.space}"])
+    wait_for(lambda: not [one for one in threading.enumerate() if one.name == f"arena-{writer.space}"])
 
 
-def test_a_build_that_fails_is_tried_again_and_meanwhile_it_is_cold(scribe, shelf, monkeypatch):
+def test_after_a_failed_build_the_space_is_cold_and_the_build_repeated(writer, arena_cache, monkeypatch):
     monkeypatch.setattr(module, "AT_ONCE", 0)
-    scribe.store("one")
+    writer.store("one")
     monkeypatch.setattr(module, "build_arena", lambda *what: 1 / 0)
-    with shelf.arena(scribe.space) as (_, rung):
+    with arena_cache.arena(writer.space) as (_, rung):
         assert rung == "cold"
-    wait_for(lambda: not [one for one in threading.enumerate() if one.name == f"arena-{scribe.space}"])
+    wait_for(lambda: not [one for one in threading.enumerate() if one.name == f"arena-{writer.space}"])
     monkeypatch.setattr(module, "build_arena", build_arena)
-    with shelf.arena(scribe.space) as (_, rung):
+    with arena_cache.arena(writer.space) as (_, rung):
         assert rung == "cold"
-    wait_for(lambda: shelf.spaces() == [scribe.space])
+    wait_for(lambda: arena_cache.spaces() == [writer.space])
 
 
-def test_far_behind_says_so(scribe, shelf, monkeypatch):
+def test_an_arena_far_behind_the_log_has_the_rung_behind(writer, arena_cache, monkeypatch):
     monkeypatch.setattr(coherence, "BEHIND_LIMIT", 3)
-    scribe.store("one")
-    with shelf.arena(scribe.space):
+    writer.store("one")
+    with arena_cache.arena(writer.space):
         pass
     for number in range(6):
-        scribe.store(f"number {number}")
-    with shelf.arena(scribe.space) as (arena, rung):
+        writer.store(f"number {number}")
+    with arena_cache.arena(writer.space) as (arena, rung):
         assert rung == "behind" and arena is not None
     wait_for(lambda: not arena.behind)
-    with shelf.arena(scribe.space) as (arena, rung):
+    with arena_cache.arena(writer.space) as (arena, rung):
         assert rung == "warm" and arena.index.size == 7
 
 
-def test_an_unsound_arena_is_built_anew_before_the_answer(scribe, shelf):
-    scribe.store("one")
-    with shelf.arena(scribe.space) as (first, _):
+def test_an_unsound_arena_is_rebuilt_before_it_is_read(writer, arena_cache):
+    writer.store("one")
+    with arena_cache.arena(writer.space) as (first, _):
         pass
-    scribe.store("two")
-    booth.write(lambda: events.append("test", space=scribe.space, actor="a", subject="s", packed=b"nonsense"))
-    scribe.settle()
-    with shelf.arena(scribe.space) as (arena, rung):
+    writer.store("two")
+    booth.write(lambda: events.append("test", space=writer.space, actor="a", subject="s", packed=b"nonsense"))
+    writer.settle()
+    with arena_cache.arena(writer.space) as (arena, rung):
         assert arena is not first and rung == "warm"
-        assert canonical_values(arena) == canonical_values(build_arena(scribe.space, ENCODER))
+        assert canonical_values(arena) == canonical_values(build_arena(writer.space, ENCODER))
 
 
-def test_the_least_recently_used_makes_room(scribe, others, shelf, monkeypatch):
-    for one in (scribe, *others):
+def test_the_least_recently_used_arena_is_dropped_first(writer, others, arena_cache, monkeypatch):
+    for one in (writer, *others):
         one.store("a grain")
-        with shelf.arena(one.space):
+        with arena_cache.arena(one.space):
             pass
-    assert shelf.spaces() == [scribe.space, others[0].space, others[1].space]
-    with shelf.arena(scribe.space) as (arena, _):
+    assert arena_cache.spaces() == [writer.space, others[0].space, others[1].space]
+    with arena_cache.arena(writer.space) as (arena, _):
         size = arena.nbytes
-    assert shelf.nbytes() == pytest.approx(3 * size, rel=0.1)
+    assert arena_cache.nbytes() == pytest.approx(3 * size, rel=0.1)
     monkeypatch.setattr(module, "_MEGABYTE", int(2.5 * size))
     budget(monkeypatch, 1)
-    shelf.drop(others[0].space)
-    with shelf.arena(others[0].space):
+    arena_cache.drop(others[0].space)
+    with arena_cache.arena(others[0].space):
         pass
-    assert shelf.spaces() == [scribe.space, others[0].space]
-    assert shelf.nbytes() <= 2.5 * size
+    assert arena_cache.spaces() == [writer.space, others[0].space]
+    assert arena_cache.nbytes() <= 2.5 * size
 
 
-def test_a_space_that_cannot_fit_is_not_even_tried(scribe, shelf, monkeypatch):
+def test_a_space_too_large_for_the_cache_is_not_built(writer, arena_cache, monkeypatch):
     monkeypatch.setattr(module, "_MEGABYTE", 3 * module.LEAST_BYTES)
     budget(monkeypatch, 1)
     for number in range(5):
-        scribe.store(f"number {number}")
+        writer.store(f"number {number}")
     for expected in (1, 0):
-        with CaptureQueriesContext(connection) as seen, shelf.arena(scribe.space) as (arena, rung):
+        with CaptureQueriesContext(connection) as seen, arena_cache.arena(writer.space) as (arena, rung):
             assert (arena, rung) == (None, "cold")
         assert len(seen) == expected, "and not counted at every recall"
-    assert shelf.spaces() == []
+    assert arena_cache.spaces() == []
 
 
-def test_another_encoder_is_another_arena(scribe, shelf, monkeypatch):
-    scribe.vector(scribe.store("one"), encoder="new-64")
-    with shelf.arena(scribe.space) as (first, _):
+def test_another_encoder_is_another_arena(writer, arena_cache, monkeypatch):
+    writer.vector(writer.store("one"), encoder="new-64")
+    with arena_cache.arena(writer.space) as (first, _):
         assert first.encoder == ENCODER
     monkeypatch.setattr(module, "encoder_name", lambda: "new-64")
-    with shelf.arena(scribe.space) as (second, _):
+    with arena_cache.arena(writer.space) as (second, _):
         assert second.encoder == "new-64" and second.index.dense is not None
     monkeypatch.setattr(module, "encoder_name", lambda: "")
-    with shelf.arena(scribe.space) as (third, _):
+    with arena_cache.arena(writer.space) as (third, _):
         assert third is second, "without an encoder the words are still good"
 
 
-def test_small_arenas_fold_what_came_since(scribe, shelf, monkeypatch):
+def test_small_arenas_merge_late_rows_at_once(writer, arena_cache, monkeypatch):
     monkeypatch.setattr(arenas, "LATE_ROWS", 3)
-    with shelf.arena(scribe.space):
+    with arena_cache.arena(writer.space):
         pass
     for number in range(5):
-        scribe.store(f"number {number}")
-    with shelf.arena(scribe.space) as (arena, _):
+        writer.store(f"number {number}")
+    with arena_cache.arena(writer.space) as (arena, _):
         assert arena.late == 0 and arena.index.size == 5
-        assert canonical_values(arena) == canonical_values(build_arena(scribe.space, ENCODER))
+        assert canonical_values(arena) == canonical_values(build_arena(writer.space, ENCODER))
 
 
-def test_a_reader_may_ask_again_inside_its_block(scribe, shelf):
-    scribe.store("one")
-    with shelf.arena(scribe.space) as (outer, _):
-        scribe.store("two")
-        with shelf.arena(scribe.space) as (inner, _):
+def test_a_reader_may_read_again_inside_its_block(writer, arena_cache):
+    writer.store("one")
+    with arena_cache.arena(writer.space) as (outer, _):
+        writer.store("two")
+        with arena_cache.arena(writer.space) as (inner, _):
             assert inner is outer and inner.index.size == 1
-    with shelf.arena(scribe.space) as (arena, _):
+    with arena_cache.arena(writer.space) as (arena, _):
         assert arena.index.size == 2
 
 
-def test_eight_readers_at_the_first_use_build_one_arena(scribe, shelf, monkeypatch):
-    scribe.store("one")
+def test_eight_readers_at_the_first_use_build_one_arena(writer, arena_cache, monkeypatch):
+    writer.store("one")
     built = []
     monkeypatch.setattr(module, "build_arena", lambda *what: built.append(what) or build_arena(*what))
     seen = []
 
     def read(number: int) -> None:
         try:
-            with shelf.arena(scribe.space) as (arena, _):
+            with arena_cache.arena(writer.space) as (arena, _):
                 seen.append(arena)
         finally:
             connection.close()
@@ -220,7 +220,7 @@ def test_eight_readers_at_the_first_use_build_one_arena(scribe, shelf, monkeypat
     assert len(built) == 1 and len({id(one) for one in seen}) == 1
 
 
-def test_a_forked_process_begins_with_an_empty_shelf(monkeypatch):
+def test_a_forked_process_begins_with_an_empty_cache(monkeypatch):
     mine = module.arena_cache()
     assert module.arena_cache() is mine
     monkeypatch.setattr(module.os, "getpid", lambda: 12345)
@@ -239,7 +239,7 @@ def test_a_short_grain_takes_at_most_four_fifths_of_a_kilobyte():
     records = [
         GrainRecord(
             number + 1,
-            " ".join(vocabulary[at] for at in picks[number]),
+            " ".join(vocabulary[place] for place in picks[number]),
             f"{number:064x}",
             f"s{number // 20}",
             number,
@@ -268,21 +268,21 @@ def test_a_short_grain_takes_at_most_four_fifths_of_a_kilobyte():
     assert per_grain <= 800
 
 
-def test_files_are_asked_for_where_reading_the_texts_again_would_take_long(scribe, shelf, monkeypatch):
+def test_files_are_requested_for_spaces_with_much_text(writer, arena_cache, monkeypatch):
     asked = []
     monkeypatch.setattr(module.jobs, "ask_soon", asked.append)
     monkeypatch.setattr(module, "ON_DISK", 2)
     monkeypatch.setattr(arenas, "LATE_ROWS", 1)
     for number in range(2):
-        scribe.store(f"number {number}")
-    with shelf.arena(scribe.space):
+        writer.store(f"number {number}")
+    with arena_cache.arena(writer.space):
         assert asked == []
     for number in range(2, 5):
-        scribe.store(f"number {number}")
+        writer.store(f"number {number}")
     for _ in range(2):
-        with shelf.arena(scribe.space) as (arena, _):
+        with arena_cache.arena(writer.space) as (arena, _):
             assert arena.late == 0
-    assert asked == [scribe.space], "once, when it folded what came since"
-    shelf.drop(scribe.space)
-    with shelf.arena(scribe.space):
-        assert asked == [scribe.space] * 2, "and when it was built"
+    assert asked == [writer.space], "once, when it folded what came since"
+    arena_cache.drop(writer.space)
+    with arena_cache.arena(writer.space):
+        assert asked == [writer.space] * 2, "and when it was built"
