@@ -47,7 +47,17 @@ def compact_grain(full: dict[str, Any]) -> dict[str, Any]:
     if full.get("authority", full["provenance"]) != full["provenance"]:
         found["authority"] = full["authority"]
     found |= {name: full[name] for name, silent in _SILENT.items() if name in full and full[name] != silent}
+    if "citation" in full:
+        found |= {"kind": full["kind"], "citation": _short_citation(full["citation"])}
     return found
+
+
+def _short_citation(full: dict[str, Any]) -> dict[str, Any]:
+    """Store, file and lines, or store and message."""
+    if "path" not in full:
+        return {"store": full["key"], "message": full["message"]}
+    lines = f"{full['first_line']}-{full['last_line']}"
+    return {"store": full["key"], "path": full["path"], "version": full["version"], "lines": lines}
 
 
 def fit_grains(grains: Iterable[dict[str, Any]], budget: int) -> tuple[list[dict[str, Any]], int]:

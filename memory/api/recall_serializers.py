@@ -10,6 +10,7 @@ from rest_framework import serializers
 
 from accounts.origins import AUTHORITY
 from memory.api import common_serializers, parsers
+from memory.engine.kinds import KINDS
 from memory.grains import grain_input
 from memory.grains.models import DecayClass
 from memory.grains.models import Grain as GrainModel
@@ -57,9 +58,9 @@ class RetrieveSerializer(serializers.Serializer[None]):
         items={"type": "string", "enum": GrainModel.Status.values},
     )
     kinds = _optional(
-        "What to recall: memories, passages of files, messages of transcripts, values of keys. Default: all you may read.",
+        "Only these: memories, passages of files, messages of transcripts, values of keys. Default: all you may read.",
         type="array",
-        items={"type": "string", "enum": list(recall_request.KINDS)},
+        items={"type": "string", "enum": list(KINDS)},
     )
     explain = _optional("Include an explanation in the answer.", type="boolean")
     caller_id = _optional(
@@ -107,7 +108,7 @@ class CitationSerializer(serializers.Serializer[None]):
 
 
 class RecallResultSerializer(GrainFieldsSerializer):
-    kind = serializers.ChoiceField(choices=recall_request.KINDS)
+    kind = serializers.ChoiceField(choices=KINDS)
     citation = CitationSerializer(required=False)
     score = serializers.FloatField(help_text="Relevance, 0 to 1; comparable only within one answer.")
     source = serializers.ChoiceField(choices=_SOURCES)  # type: ignore[assignment]  # DRF has an attribute of that name

@@ -81,7 +81,7 @@ class GrainDossier:
 def load_dossier(principal: Principal, grain: UUID) -> GrainDossier:
     """One grain of the principal's space with all that belongs to it, in six statements however many links it has."""
     row = select.load_row(principal, grain)
-    number, own = row[0], select.grain_shape(row)
+    number, own = row[0], select.grain_shape(row) | select.source_of(principal, row)
     space = principal.space or 0  # never 0: the row was found in it
     links = grain_links.load_links(space, number, own["digest"], int(clock.now().timestamp()))
     uses, steps = grain_recalls.last_recalls(principal, space, number), grain_history.load_history(space, number)

@@ -22,6 +22,7 @@ from accounts.verbs import selector
 from fluxcore import clock, events
 from fluxcore.models import Event
 from memory.engine.graph import decay, layout
+from memory.engine.kinds import MADE_KINDS
 from memory.grains import decay_settings
 from memory.grains.models import Cluster, Conduit, Entry, Grain, Member, Relation
 
@@ -116,7 +117,7 @@ def current_picture(principal: Principal) -> GraphPicture:
 def label_grains(principal: Principal, outside: list[str], *, length: int = 160) -> dict[str, GrainLabel]:
     """Labels of grains by id, without grains that were deleted or are pending deletion."""
     rows = Grain.objects.filter(space=principal.space, uuid__in=set(outside)).exclude(
-        status=Grain.Status.PENDING_DELETION
+        status__in=(Grain.Status.PENDING_DELETION, *MADE_KINDS)
     )
     return {
         str(found): GrainLabel(number, shorten(text, length) if status in _SHOWN else "hidden memory", status)

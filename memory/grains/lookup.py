@@ -6,13 +6,20 @@ import uuid
 
 from accounts.principals import Principal
 from accounts.verbs import RunningCall
-from fluxcore.errors import Invalid, NotFound
+from fluxcore.errors import Conflict, Invalid, NotFound
+from memory.engine.kinds import MADE_KINDS
+from memory.grains import sources
 from memory.grains.models import Grain
 
 
 def find_for_change(call: RunningCall, grain: object) -> Grain:
     """Find a grain to change, and set the space of the call to its space."""
     row = find_grain(call.principal, grain)
+    if row.status in MADE_KINDS:
+        raise Conflict(
+            "This is no memory but a passage of a file or a message. Change the file or the transcript it is from.",
+            kind=row.status,
+        )
     call.space = row.space_id
     return row
 
@@ -25,5 +32,7 @@ def find_grain(principal: Principal, grain: object) -> Grain:
         raise Invalid("That is not an id of a memory.", field="grain") from None
     row = Grain.objects.select_related("space").filter(uuid=number).first()
     if row is None or not principal.reaches(row.space_id):
+        raise NotFound("There is no memory with this id.")
+    if row.status in MADE_KINDS and not sources.citations(principal, row.space_id, [(row.pk, row.status)]):
         raise NotFound("There is no memory with this id.")
     return row

@@ -15,7 +15,7 @@ from datetime import datetime
 from accounts import origins
 from fluxcore import events, raw_sql
 from memory.arena.changes import Changes, conduit_array
-from memory.engine.index.space_index import MADE_KINDS as MADE_KINDS
+from memory.engine.kinds import MADE_KINDS as MADE_KINDS
 from memory.engine.text import mentions, words
 from memory.grains import full_text, jobs, linking, texts
 from memory.grains.grain_input import GrainInput

@@ -13,7 +13,8 @@ from accounts.principals import Principal
 from accounts.verbs import selector
 from fluxcore import clock
 from fluxcore.errors import Invalid, NotFound
-from memory.grains import hydrate, list_filters
+from memory.engine.kinds import MADE_KINDS, MEMORY
+from memory.grains import hydrate, list_filters, sources
 from memory.grains.models import Grain
 from memory.grains.sizes import MAX_PAGE as MAX_PAGE
 
@@ -67,6 +68,22 @@ def load_row(principal: Principal, grain: uuid.UUID) -> tuple[Any, ...]:
     if found is None:
         raise NotFound("There is no memory with this id.")
     return tuple(found)
+
+
+def source_of(principal: Principal, row: tuple[Any, ...]) -> dict[str, Any]:
+    """The kind of a grain, and where it is from if it was made. One that the caller may not see is not there."""
+    grain = hydrate.grain_row(row[: -len(_OWN)])
+    if grain.status not in MADE_KINDS:
+        return {"kind": MEMORY}
+    cited = sources.citations(principal, principal.space or 0, [(grain.id, grain.status)]).get(grain.id)
+    if cited is None:
+        raise NotFound("There is no memory with this id.")
+    return {
+        "kind": grain.status,
+        "status": Grain.Status.ACTIVE.value,
+        "session": cited.get("session") or None,
+        "citation": cited,
+    }
 
 
 def check_limit(limit: int) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from accounts.principals import Principal
-from memory.engine.index.space_index import MADE_KINDS
+from memory.engine.kinds import MADE_KINDS
 
 
 class Source(Protocol):

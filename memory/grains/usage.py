@@ -16,7 +16,7 @@ from accounts.principals import Principal
 from fluxcore import config
 from fluxcore.errors import QuotaReached
 from fluxcore.writes import limit_messages
-from memory.engine.index.space_index import MADE_KINDS
+from memory.engine.kinds import MADE_KINDS
 from memory.grains.models import Grain, GrainUsage
 
 SPACE = ""  # writer of the row that sums all writers of a space

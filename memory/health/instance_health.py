@@ -17,6 +17,7 @@ from fluxcore.version import VERSION
 from fluxcore.work import jobs
 from fluxcore.writes import booth
 from memory.embedding import active_encoder as embedding
+from memory.engine.kinds import MADE_KINDS
 from memory.extraction import model_status as model
 from memory.grains import jobs as grains_jobs
 from memory.health import alerts, report
@@ -123,17 +124,22 @@ def is_ready() -> bool:
 _migrated = False  # once true it stays true for a running process
 
 
+def _memories(space: int | None) -> int:
+    from memory.grains.models import Grain
+
+    return Grain.objects.filter(space=space).exclude(status__in=MADE_KINDS).count()
+
+
 @selector("metrics.read", needs="metrics.read")
 def metrics(principal: Principal) -> bytes:
     from accounts.models import RefusalMinute
-    from memory.grains.models import Grain
 
     counts = jobs.counts()
     gauges: dict[str, tuple[str, float]] = {
         f"flux_jobs_{state}": (f"Jobs in the state {state}", count) for state, count in counts.items()
     }
     gauges["flux_job_wait_seconds"] = ("Age of the oldest due job", jobs.oldest_wait_seconds())
-    gauges["flux_grains"] = ("Memories of the caller's space", Grain.objects.filter(space=principal.space).count())
+    gauges["flux_grains"] = ("Memories of the caller's space", _memories(principal.space))
     gauges["flux_refused_sources"] = ("Source minutes with refused requests, last week", RefusalMinute.objects.count())
     by_kind = numbers.LabelledGauge(
         "flux_jobs",

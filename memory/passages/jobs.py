@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from fluxcore.work.jobs import enqueue
 from fluxcore.work.kinds import SLOW, job
+from fluxcore.work.schedule import every
 
 INDEX_FILE = job("passages.index_file", "memory.passages.indexing.index_file")
 INDEX_MESSAGES = job("passages.index_messages", "memory.passages.indexing.index_messages")
 INDEX_STORE = job("passages.index_store", "memory.passages.indexing.index_store", queue=SLOW)
+
+ERASE_REMOVED = job("passages.erase_removed", "memory.passages.upkeep.erase_removed", queue=SLOW)
+ERASE_SECONDS = 86_400.0
+
+
+def ask_to_erase() -> None:
+    enqueue(ERASE_REMOVED, once_key="all")
+
+
+every(ERASE_REMOVED, ERASE_SECONDS, ask_to_erase)
 
 
 def ask_for_file(space: int, file: int) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 from accounts.principals import Principal
 from accounts.verbs import selector
 from fluxcore import clock
+from memory.engine.kinds import MADE_KINDS
 from memory.engine.text import words as analysis
-from memory.grains import hydrate
+from memory.grains import hydrate, sources
 from memory.grains.models import Grain, Relation
 from memory.grains.sizes import QUERY_BYTES
 from memory.recall import traces
@@ -45,7 +46,8 @@ _SHOWN = tuple(status for status in Grain.Status.values if status != Grain.Statu
 def explain_trace(principal: Principal, found: uuid.UUID) -> dict[str, Any]:
     """Explain one trace. Memories that were purged since have only their id."""
     trace = traces.find_trace(principal, found)
-    texts = hydrate.load_texts(trace.space, _grain_ids(trace), _SHOWN)
+    named = _grain_ids(trace)
+    texts = hydrate.load_texts(trace.space, named, _SHOWN) | _made_texts(principal, trace.space, named)
     return {
         "trace_id": str(trace.id),
         "query": trace.query,
@@ -65,6 +67,14 @@ def explain_trace(principal: Principal, found: uuid.UUID) -> dict[str, Any]:
         **explain_record(trace),
         "texts": texts,
     }
+
+
+def _made_texts(principal: Principal, space: int, named: list[str]) -> dict[str, str]:
+    """Texts of passages and messages, as far as the caller may read what they were made from."""
+    made = Grain.objects.filter(space=space, uuid__in=named, status__in=MADE_KINDS)
+    rows = list(made.values_list("pk", "uuid", "status", "text"))
+    seen = sources.citations(principal, space, [(number, kind) for number, _, kind, _ in rows]) if rows else {}
+    return {str(found): text for number, found, _, text in rows if number in seen}
 
 
 def explain_record(trace: TraceRecord) -> dict[str, Any]:

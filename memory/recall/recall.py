@@ -27,7 +27,8 @@ from fluxcore.fair_queue import FairQueue
 from fluxcore.writes import limit_messages, limit_windows, limits
 from memory.arena.cache import COLD, WARM, arena_cache
 from memory.embedding import active_encoder, encoder_kinds
-from memory.engine.index.space_index import MADE_KINDS, Index
+from memory.engine.index.space_index import Index
+from memory.engine.kinds import MADE_KINDS, MEMORY
 from memory.engine.ranking import recall as engine
 from memory.engine.text import question
 from memory.grains import hydrate, sources
@@ -45,7 +46,7 @@ from memory.recall import (
     results,
     traces,
 )
-from memory.recall.recall_request import MEMORY, RecallRequest
+from memory.recall.recall_request import RecallRequest
 from memory.recall.results import SearchHit, SearchResult
 from memory.recall.trace_record import TraceRecord, trace_body
 

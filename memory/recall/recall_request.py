@@ -11,7 +11,7 @@ from typing import Any
 from accounts import origins
 from fluxcore import clock, config
 from fluxcore.errors import Invalid
-from memory.engine.index.space_index import MADE_KINDS
+from memory.engine.kinds import KINDS, MADE_KINDS, MEMORY
 from memory.grains import grain_input, texts
 from memory.grains.models import Grain
 from memory.grains.sizes import MAX_K as MAX_K
@@ -33,8 +33,6 @@ FIELDS = (
     "kinds",
     "explain",
 )
-MEMORY = "memory"
-KINDS = (MEMORY, *MADE_KINDS)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from mcp_bridge import compact
 from mcp_bridge.registry import Tool
 from mcp_bridge.schemas import gives, identifier, many, moment, number, one_of, record, text, whole, yes_or_no
 from mcp_bridge.tools.grains.fields import BUDGET, STATUS, pick_given
+from memory.engine.kinds import KINDS, MADE_KINDS
 from memory.grains import sizes
 
 RESULT = record(
@@ -30,6 +31,8 @@ RESULT = record(
     writers=whole("How many writers stored this text."),
     said=whole("How often this text was stored."),
     cut=yes_or_no("The text is cut. Read the resource flux://grains/ID, or recall with a higher max_tokens."),
+    kind=one_of(MADE_KINDS, "What it is, if it is no memory."),
+    citation=record(("store",), store=text(), path=text(), version=whole(), lines=text(), message=whole()),
     why=text("Why it was returned, with explain."),
 )
 
@@ -86,6 +89,7 @@ RETRIEVE = Tool(
         "statuses": many(
             one_of(STATUS), "Only grains with these statuses. Default: active first, then dormant and archived."
         ),
+        "kinds": many(one_of(KINDS), "Only these: passages of files, messages, ... Default: all."),
         "explain": yes_or_no("Say why each grain was returned."),
         "max_tokens": BUDGET,
     },

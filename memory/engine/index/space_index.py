@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from memory.engine.graph.conduit_graph import ConduitGraph
 from memory.engine.index.dense import Dense
 from memory.engine.index.postings import Postings
+from memory.engine.kinds import MADE_KINDS
 from memory.engine.learning.learned import Learned
 
 END_OF_TIME = np.iinfo(np.int64).max
@@ -48,8 +49,7 @@ COLUMNS: dict[str, type[np.generic]] = {
 }
 
 # GONE: a deleted grain. Its row is kept until the next build, so that row numbers stay valid, but is never shown.
-# Kinds of grains that are made from files, transcripts and keys; they have their kind in the place of a status.
-MADE_KINDS = ("passage", "message", "key")
+# Grains that are made from files, transcripts and keys have their kind in the place of a status.
 STATUSES = ("active", "dormant", "archived", "quarantined", "pending_deletion", "gone", *MADE_KINDS)
 ACTIVE, GONE = 0, 5
 

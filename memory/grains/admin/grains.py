@@ -20,6 +20,7 @@ from accounts.adminsite.modeladmin import Action, FluxModelAdmin, Section
 from accounts.capability_preview import register_names
 from accounts.principals import Principal
 from fluxcore import clock
+from memory.engine.kinds import MADE_KINDS
 from memory.grains import dossier
 from memory.grains.admin import cells, grain_actions
 from memory.grains.grain_links import GrainLink
@@ -146,7 +147,7 @@ class GrainAdmin(FluxModelAdmin):
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).select_related("space")
+        return super().get_queryset(request).exclude(status__in=MADE_KINDS).select_related("space")
 
     def titled(self, row: Any) -> str:
         return formatting.shorten(row.text, 60)

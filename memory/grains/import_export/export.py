@@ -11,25 +11,28 @@ from django.db import connection
 from accounts.principals import Principal
 from accounts.verbs import Change, RunningCall, selector, verb
 from fluxcore import clock
+from memory.engine.kinds import MADE_KINDS
 from memory.grains import hydrate
 from memory.grains.models import Conduit, DecayClass, Entry, Grain, Relation
 
 PAGE = 2_000
 _GRAIN, _ENTRY, _CONDUIT = (model._meta.db_table for model in (Grain, Entry, Conduit))
 _LEAVING = Grain.Status.PENDING_DELETION.value
+_NO_MEMORY = ", ".join(f"'{status}'" for status in (_LEAVING, *MADE_KINDS))  # not exported
 _GRAINS = (
-    f"SELECT {hydrate.COLUMNS} FROM {_GRAIN} WHERE space_id = %s AND id > %s AND status <> %s "  # noqa: S608
+    f"SELECT {hydrate.COLUMNS} FROM {_GRAIN} WHERE space_id = %s AND id > %s AND status NOT IN ({_NO_MEMORY}) "  # noqa: S608
     "ORDER BY id LIMIT %s"
 )
 # Conduits that were stated, or changed by votes or use. Those made by a store are made again by the import.
 _TAUGHT = (Relation.SUPPORTS, Relation.CONTRADICTS, Relation.SUPERSEDES, Relation.CAUSED_BY)
 _CONDUITS = (
     "SELECT c.id, f.uuid, e.kind, e.feature, t.uuid, c.relation, c.weight, c.affinity, c.decay_class, c.made_at, "  # noqa: S608
-    f"c.used_at, c.use_count FROM {_CONDUIT} c JOIN {_GRAIN} t ON t.id = c.to_grain_id AND t.status <> %s "
+    f"c.used_at, c.use_count FROM {_CONDUIT} c JOIN {_GRAIN} t ON t.id = c.to_grain_id "
+    f"AND t.status NOT IN ({_NO_MEMORY}) "
     f"LEFT JOIN {_GRAIN} f ON f.id = c.from_grain_id LEFT JOIN {_ENTRY} e ON e.id = c.from_entry_id "
     "WHERE c.space_id = %s AND c.id > %s AND (c.base IS NOT NULL OR c.use_count > 0 "
     f"OR c.relation IN ({', '.join(str(int(one)) for one in _TAUGHT)})) "
-    "AND (f.id IS NULL OR f.status <> %s) ORDER BY c.id LIMIT %s"
+    f"AND (f.id IS NULL OR f.status NOT IN ({_NO_MEMORY})) ORDER BY c.id LIMIT %s"
 )
 _RELATIONS = {int(one): one.name.lower() for one in Relation}
 _CLASSES = {int(one): one.name.lower() for one in DecayClass}
@@ -60,14 +63,14 @@ def record_export(call: RunningCall, *, grains: int, links: int, form: str) -> C
 
 
 def count_exported(principal: Principal) -> int:
-    return Grain.objects.filter(space=principal.space).exclude(status=_LEAVING).count()
+    return Grain.objects.filter(space=principal.space).exclude(status__in=(_LEAVING, *MADE_KINDS)).count()
 
 
 def _grains(space: int) -> Iterator[dict[str, Any]]:
     last = 0
     while True:
         with connection.cursor() as cursor:
-            cursor.execute(_GRAINS, [space, last, _LEAVING, PAGE])
+            cursor.execute(_GRAINS, [space, last, PAGE])
             rows = cursor.fetchall()
         for row in rows:
             one = hydrate.grain_row(row)
@@ -83,7 +86,7 @@ def _links(space: int) -> Iterator[dict[str, Any]]:
     last = 0
     while True:
         with connection.cursor() as cursor:
-            cursor.execute(_CONDUITS, [_LEAVING, space, last, _LEAVING, PAGE])
+            cursor.execute(_CONDUITS, [space, last, PAGE])
             rows = cursor.fetchall()
         for _, start, kind, feature, end, relation, weight, affinity, decay, made, used, uses in rows:
             begins: dict[str, Any] = {"entry": {"kind": kind, "feature": feature}} if kind else {"from": _id(start)}

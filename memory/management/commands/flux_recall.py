@@ -13,6 +13,7 @@ from accounts.principals import find_space, shell
 from fluxcore.command_names import typed_command
 from fluxcore.errors import Invalid
 from memory.embedding import active_encoder
+from memory.engine.kinds import KINDS
 from memory.grains.models import Grain
 from memory.management.base import FluxCommand
 from memory.recall import recall
@@ -41,7 +42,7 @@ class Command(FluxCommand):
             help="only memories with this status; may be repeated",
         )
         parser.add_argument(
-            "--kind", action="append", choices=recall_request.KINDS, help="only memories, passages, ...; may be repeated"
+            "--kind", action="append", choices=KINDS, help="only memories, passages, ...; may be repeated"
         )
         parser.add_argument("--explain", action="store_true", help="show why each memory was returned")
 
@@ -76,7 +77,7 @@ class Command(FluxCommand):
             self.console.print("[dim]No memories found.[/]")
         for place, grain in enumerate(answer["grains"], start=1):
             context = ", ".join(
-                part for part in (grain["speaker"], (grain["time"] or "")[:10], grain["origin"]) if part
+                part for part in (grain["speaker"], (grain["time"] or "")[:10], grain["origin"], _cited(grain)) if part
             )
             self.console.print(
                 Text.assemble(
@@ -105,6 +106,16 @@ class Command(FluxCommand):
             self.console.print(
                 Text.assemble("   ", _bar(part["part"] / most), f" {part['part']:+.2f}  {part['called']}")
             )
+
+
+def _cited(grain: dict[str, Any]) -> str:
+    """Where a result is from, if it is a passage or a message."""
+    found = grain.get("citation")
+    if found is None:
+        return ""
+    if "path" not in found:
+        return f"{found['key']} message {found['message']}"
+    return f"{found['key']}/{found['path']}:{found['first_line']}-{found['last_line']} (version {found['version']})"
 
 
 def _bar(share: float) -> Text:

@@ -15,6 +15,7 @@ from fluxcore.command_names import typed_command
 from fluxsite import env, setup
 from fluxsite.run import running_state
 from memory.api import loopback
+from memory.engine.kinds import MADE_KINDS
 from memory.grains.models import Grain
 from memory.health import instance_health, usage
 from memory.management.base import FluxCommand
@@ -50,7 +51,7 @@ class Command(FluxCommand):
             found["counts"] = {
                 "spaces": Space.objects.count(),
                 "agents": Agent.objects.count(),
-                "grains": Grain.objects.count(),
+                "grains": Grain.objects.exclude(status__in=MADE_KINDS).count(),
             }
             found["usage"] = {"rows": usage.usage_table(), "limits": usage.quota_limits()}
             found["warnings"] += loopback.loopback_warnings() + checkpoints.checkpoint_warnings()

@@ -1,0 +1,54 @@
+"""Upkeep of passages: those that can come back no more are erased, with everything that was learned about them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from functools import partial
+
+from django.db.models import Q, QuerySet
+
+from fluxcore import clock, config
+from fluxcore.work.run import Run
+from fluxcore.writes import booth, write_locks
+from memory.artifacts.models import Store
+from memory.engine.kinds import MADE_KINDS
+from memory.grains.lifecycle import erase
+from memory.grains.models import Grain
+from memory.passages.models import GrainSource
+
+PAGE = 50  # grains of one write
+ACTOR = "worker"
+
+
+def erase_removed(run: Run) -> None:
+    """The handler of `passages.erase_removed`.
+
+    Passages of deleted files and removed messages end when those can be restored no more. Passages of earlier versions
+    stay for questions about earlier times as long as the store keeps those versions.
+    """
+    now = clock.now()
+    oldest = now - timedelta(days=config.current().STORE_UNDELETE_DAYS)
+    _erase(GrainSource.objects.filter(removed=True), oldest)
+    for store in Store.objects.filter(Q(keep_versions=False) | Q(retention_days__isnull=False)):
+        days = 0.0 if not store.keep_versions else store.retention_days or 0.0
+        _erase(
+            GrainSource.objects.filter(store=store.pk, file__isnull=False, current=False), now - timedelta(days=days)
+        )
+
+
+def _erase(sources: QuerySet[GrainSource], oldest: datetime) -> None:
+    while True:
+        found = Grain.objects.filter(pk__in=sources.values("grain"), valid_to__lt=oldest)
+        rows = list(found.filter(status__in=MADE_KINDS)[:PAGE])
+        for space in {row.space_id for row in rows}:
+            numbers = [row.pk for row in rows if row.space_id == space]
+            booth.write(partial(_erase_now, space, numbers, oldest), lock=write_locks.lock_name(space))
+        if len(rows) < PAGE:
+            return
+
+
+def _erase_now(space: int, numbers: list[int], oldest: datetime) -> None:
+    """Erase grains that are still as they were found: one whose text has come back is valid again."""
+    rows = list(Grain.objects.filter(pk__in=numbers, valid_to__lt=oldest))
+    if rows:
+        erase.erase(space, rows, actor=ACTOR)
