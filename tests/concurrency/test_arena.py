@@ -25,7 +25,7 @@ print(json.dumps(Space.objects.get(name="{name}").pk))
 
 @few_or_many("commits", 80, 400)
 @on_fleets("sqlite", "postgres")
-def test_three_readers_see_every_commit_of_a_writer_at_their_next_look(
+def test_three_readers_see_every_commit_of_a_writer_at_their_next_read(
     fleet: Fleet, tmp_path: Path, commits: int
 ) -> None:
     space = fleet.python(_SPACE.format(name=f"coherent-{uuid.uuid4().hex[:6]}"))

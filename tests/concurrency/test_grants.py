@@ -48,7 +48,7 @@ def give(principal, capability="grains.read"):
     return grants.give(principal, space="home", agent="alice", capability=capability)
 
 
-def test_a_request_is_answered_once(make_token, outcomes, who):
+def test_of_several_answers_to_a_grant_request_one_counts(make_token, outcomes, who):
     principal = tokens.authenticate(make_token(capabilities=()))
     asked = grants.request(principal, capability="grains.read")["id"]
 
@@ -59,7 +59,7 @@ def test_a_request_is_answered_once(make_token, outcomes, who):
     assert Grant.objects.count() == (GrantRequest.objects.get().state == "accepted")
 
 
-def test_the_same_grant_is_given_once_and_taken_back_once(make_token, outcomes, who):
+def test_a_grant_is_given_once_and_revoked_once(make_token, outcomes, who):
     make_token(capabilities=())
     assert outcomes(lambda number: give(who(number))) == {"done": 1, "conflict": PEOPLE - 1}
     grant = str(Grant.objects.get().uuid)
@@ -67,13 +67,13 @@ def test_the_same_grant_is_given_once_and_taken_back_once(make_token, outcomes, 
     assert AuditEntry.objects.filter(action="capability_revoked").count() == 1
 
 
-def test_the_same_question_asked_at_once_waits_once(make_token, outcomes):
+def test_equal_grant_requests_at_the_same_moment_are_one(make_token, outcomes):
     principal = tokens.authenticate(make_token(capabilities=()))
     assert outcomes(lambda _: grants.request(principal, capability="grains.read")) == {"done": PEOPLE}
     assert GrantRequest.objects.count() == 1
 
 
-def test_whoever_is_being_stopped_ends_without_an_open_grant(make_token, in_threads, who):
+def test_a_suspended_agent_has_no_open_grant(make_token, in_threads, who):
     make_token(capabilities=())
     for round_number in range(5):
         agents.switch_agent(shell(), space="home", name="alice", active=True)

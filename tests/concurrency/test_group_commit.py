@@ -36,7 +36,7 @@ def operator(threaded_booth: None) -> Any:
     return shell(Space.objects.get(name="home"))
 
 
-def test_everybody_is_stored_in_fewer_commits_than_callers(operator: Any, in_threads: Any) -> None:
+def test_all_writes_are_stored_in_fewer_commits_than_callers(operator: Any, in_threads: Any) -> None:
     before = batches()
 
     def writer(number: int) -> None:
@@ -53,7 +53,7 @@ def test_everybody_is_stored_in_fewer_commits_than_callers(operator: Any, in_thr
     sound(operator.chain, entries=THREADS * EACH)
 
 
-def test_a_caller_who_fails_is_rolled_back_alone(operator: Any, in_threads: Any) -> None:
+def test_only_the_failing_caller_is_rolled_back(operator: Any, in_threads: Any) -> None:
     def writer(number: int) -> None:
         for turn in range(EACH):
             if (number + turn) % 3 == 0:

@@ -40,7 +40,7 @@ def lock_held(fleet: Fleet) -> Iterator[None]:
 
 
 @on_fleets("sqlite")
-def test_three_seconds_are_waited_out(fleet: Fleet) -> None:
+def test_writers_wait_while_the_lock_is_held_for_three_seconds(fleet: Fleet) -> None:
     fleet.limit(1_000_000)
     _, token = fleet.agent()
     replies: list[Reply] = []
@@ -63,7 +63,7 @@ def test_three_seconds_are_waited_out(fleet: Fleet) -> None:
 
 
 @on_fleets("sqlite")
-def test_longer_is_refused_in_time_and_reads_go_on(fleet: Fleet) -> None:
+def test_when_the_lock_is_held_longer_writes_are_refused_in_time_and_reads_continue(fleet: Fleet) -> None:
     fleet.limit(1_000_000)
     _, token = fleet.agent()
     grain = fleet.instance.call("POST", "/store", {"content": "readable"}, token=token).json()["grain_id"]

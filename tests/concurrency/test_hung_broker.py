@@ -32,7 +32,7 @@ os._exit(0)
 
 
 @pytest.mark.redis
-def test_waking_over_a_hung_redis_gives_up_soon(tmp_path: Path, redis_server: Any) -> None:
+def test_a_wakeup_over_a_hung_redis_gives_up_soon(tmp_path: Path, redis_server: Any) -> None:
     environment = Instance(tmp_path, "hung", REDIS_URL=redis_server.url).environment
     sender = subprocess.Popen(
         [sys.executable, "-c", "import os" + _WAKE],

@@ -22,7 +22,7 @@ print(json.dumps([rows.count(), sum(row.corroborations for row in rows), writes.
 
 @few_or_many("keys", 60, 200)
 @on_fleets("sqlite", "postgres")
-def test_keys_sent_five_times_each_count_once_each(fleet: Fleet, keys: int) -> None:
+def test_keys_sent_five_times_count_once(fleet: Fleet, keys: int) -> None:
     fleet.limit(1_000_000)
     _, token = fleet.agent()
     # A third of the texts come under two different keys, so corroborations are counted as well as grains.

@@ -53,7 +53,7 @@ def test_sixty_jobs_and_a_killed_worker_leave_sixty_effects(workshop: Any, datab
     assert shop.states() == {("test.effect", "done", 0): 60, ("test.broken", "parked", 5): 2}
 
 
-def test_an_idle_worker_told_to_end_ends_at_once(workshop: Any) -> None:
+def test_an_idle_worker_ends_at_once_when_it_is_stopped(workshop: Any) -> None:
     shop = workshop(database="sqlite")
     shop.add(effect=1)
     worker = shop.hire()
@@ -64,7 +64,7 @@ def test_an_idle_worker_told_to_end_ends_at_once(workshop: Any) -> None:
     shop.workers.remove(worker)
 
 
-def test_jobs_are_found_while_the_broker_is_away(tmp_path: Path) -> None:
+def test_jobs_are_run_while_the_broker_is_down(tmp_path: Path) -> None:
     shop = WorkerPool(tmp_path, "--sweep", "3", REDIS_URL=f"redis://127.0.0.1:{free_port()}/0")
     try:
         shop.add(effect=5)
@@ -76,7 +76,7 @@ def test_jobs_are_found_while_the_broker_is_away(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("broker", ["sqlite", pytest.param("redis", marks=pytest.mark.redis)], ids=["files", "redis"])
-def test_a_row_whose_message_was_lost_is_done_by_the_sweep_that_beat_rings(workshop: Any, broker: str) -> None:
+def test_a_job_whose_message_was_lost_is_run_by_the_sweep(workshop: Any, broker: str) -> None:
     shop = workshop("--sweep", "2", "--by-message-alone", database=broker)
     shop.add(effect=1)
     shop.hire()
@@ -87,7 +87,7 @@ def test_a_row_whose_message_was_lost_is_done_by_the_sweep_that_beat_rings(works
     assert shop.states() == {("test.effect", "done", 0): 3}
 
 
-def test_a_worker_told_to_end_finishes_its_job_and_begins_no_other(workshop: Any) -> None:
+def test_a_stopped_worker_finishes_its_job_and_begins_no_other(workshop: Any) -> None:
     shop = workshop(database="sqlite")
     shop.add(effect=600)
     worker = shop.hire()

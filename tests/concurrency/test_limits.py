@@ -21,7 +21,7 @@ def texts(token: str, count: int, what: str) -> list[Call]:
 
 @few_or_many("crowd", 150, 300)
 @on_fleets("sqlite", "postgres", "redis")
-def test_exactly_the_limit_passes_and_nobody_else_is_touched(fleet: Fleet, crowd: int) -> None:
+def test_exactly_the_limit_is_allowed_and_others_are_not_affected(fleet: Fleet, crowd: int) -> None:
     fleet.limit(LIMIT)
     (_, busy), (_, calm) = fleet.agent(), fleet.agent()
     calls = texts(busy, crowd, "busy") + texts(calm, crowd // 8, "calm")
@@ -44,7 +44,7 @@ def test_exactly_the_limit_passes_and_nobody_else_is_touched(fleet: Fleet, crowd
 
 
 @on_fleets("sqlite", "postgres", "redis")
-def test_retry_after_tells_the_truth_to_the_second(fleet: Fleet) -> None:
+def test_retry_after_is_right_to_the_second(fleet: Fleet) -> None:
     fleet.limit(LIMIT)
     number, token = fleet.agent()
     spend(fleet, number, seconds_ago=57)
@@ -79,7 +79,7 @@ def spend(fleet: Fleet, agent: int, *, seconds_ago: int) -> None:
 
 
 @on_fleets("redis")
-def test_a_hung_redis_never_opens_the_limit(fleet: Fleet) -> None:
+def test_a_hung_redis_never_raises_the_limit(fleet: Fleet) -> None:
     """Meanwhile the database counts: at worst both hand out one limit each, never more."""
     fleet.limit(LIMIT)
     _, token = fleet.agent()

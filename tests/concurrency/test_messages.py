@@ -63,7 +63,7 @@ def test_every_message_reaches_one_reader_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b"null"])
-def test_what_cannot_be_read_is_dropped_and_the_next_is_read(tmp_path: Path, content: bytes) -> None:
+def test_an_unreadable_message_is_dropped_and_the_next_is_read(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "0-broken.flux").write_bytes(content)
     own = channel(tmp_path)
     own._put("flux", {"number": 1})
@@ -83,7 +83,7 @@ def test_other_queues_and_half_written_files_are_left_alone(tmp_path: Path) -> N
     assert [path.name for path in tmp_path.iterdir()] == [".1-half.flux"]
 
 
-def test_a_folder_in_the_way_or_out_of_the_way_stops_nobody(tmp_path: Path) -> None:
+def test_an_unexpected_or_missing_folder_stops_no_worker(tmp_path: Path) -> None:
     (tmp_path / "queue/1-folder.flux").mkdir(parents=True)
     own = channel(tmp_path / "queue")
     with pytest.raises(Empty):
@@ -95,13 +95,13 @@ def test_a_folder_in_the_way_or_out_of_the_way_stops_nobody(tmp_path: Path) -> N
     assert own._get("flux") == {"number": 1}
 
 
-def test_messages_are_for_the_owner_alone(tmp_path: Path) -> None:
+def test_messages_are_readable_only_by_their_owner(tmp_path: Path) -> None:
     channel(tmp_path)._put("flux", {"number": 1})
     (message,) = tmp_path.iterdir()
     assert message.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_worker_that_starts_drops_old_messages_and_leaves_the_others_in_sight(tmp_path: Path) -> None:
+def test_a_starting_worker_drops_old_messages_and_leaves_the_others(tmp_path: Path) -> None:
     own = channel(tmp_path)
     own._put("flux", {"number": 1})
     own._queue_bind("celery.pidbox", "", None, "heavy@here.celery.pidbox")

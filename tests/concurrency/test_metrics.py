@@ -18,7 +18,7 @@ def stores(fleet: Fleet, token: str) -> int:
 
 
 @on_fleets("sqlite")
-def test_every_process_tells_the_sum_of_all(fleet: Fleet) -> None:
+def test_every_process_reports_the_sum_of_all(fleet: Fleet) -> None:
     fleet.limit(1000)
     fleet.instance.command("flux_agent", "create", "meter", "--capability", "metrics.read")
     token = json.loads(fleet.instance.command("flux_token", "mint", "meter", "--json").stdout)["token"]

@@ -84,7 +84,7 @@ print(time.time())
 
 @few_or_many("enough", 150, 550)
 @on_fleets("sqlite", "postgres")
-def test_no_read_sent_after_a_grant_was_taken_back_is_answered(fleet: Fleet, enough: int) -> None:
+def test_no_read_sent_after_a_grant_was_revoked_is_answered(fleet: Fleet, enough: int) -> None:
     token, grant = fleet.python(_GRANT.format(name=f"granted-{enough}"))
     replies: list[Reply] = []
     over = threading.Event()

@@ -25,7 +25,7 @@ def recurring(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("transactional_db", "recurring")
-def test_of_eight_workers_one_asks_in_each_period(in_threads: Callable[..., None]) -> None:
+def test_of_eight_workers_one_requests_a_job_in_each_period(in_threads: Callable[..., None]) -> None:
     for period in range(PERIODS):
         with time_machine.travel(NOON + timedelta(hours=period), tick=False):
             in_threads(WORKERS, lambda _: schedule.ask_for_what_is_due())
@@ -35,7 +35,7 @@ def test_of_eight_workers_one_asks_in_each_period(in_threads: Callable[..., None
 
 
 @pytest.mark.usefixtures("transactional_db")
-def test_a_minute_is_lived_once_however_many_count_it(in_threads: Callable[..., None]) -> None:
+def test_a_minute_of_uptime_is_counted_once_by_any_number_of_processes(in_threads: Callable[..., None]) -> None:
     for minute in range(PERIODS):
         with time_machine.travel(NOON + timedelta(minutes=minute), tick=False):
             in_threads(WORKERS, lambda _: booth.write(uptime.count_minute))

@@ -52,7 +52,7 @@ def looked_at(send: Callable[[], WebPage]) -> int:
 
 @few_or_many("crowd", 8, 24)
 @on_fleets("sqlite", "postgres")
-def test_of_a_crowd_with_one_code_one_comes_in(fleet: Fleet, crowd: int) -> None:
+def test_of_many_sign_ins_with_one_code_one_succeeds(fleet: Fleet, crowd: int) -> None:
     name = f"simultaneous{crowd}"
     key = person(fleet, name)
     visitors = [half_way(fleet, name) for _ in range(crowd)]
@@ -70,7 +70,7 @@ def test_of_a_crowd_with_one_code_one_comes_in(fleet: Fleet, crowd: int) -> None
 
 @few_or_many("crowd", 40, 500)
 @on_fleets("sqlite", "postgres")
-def test_of_many_wrong_passwords_at_most_ten_are_looked_at(fleet: Fleet, crowd: int) -> None:
+def test_of_many_wrong_passwords_at_most_ten_are_checked(fleet: Fleet, crowd: int) -> None:
     name = f"guessed{crowd}"
     person(fleet, name)
     visitor = WebVisitor(fleet.instance)
@@ -90,7 +90,7 @@ def test_of_many_wrong_passwords_at_most_ten_are_looked_at(fleet: Fleet, crowd: 
 
 @few_or_many("crowd", 25, 200)
 @on_fleets("sqlite", "postgres")
-def test_of_many_wrong_codes_at_most_five_are_looked_at(fleet: Fleet, crowd: int) -> None:
+def test_of_many_wrong_codes_at_most_five_are_checked(fleet: Fleet, crowd: int) -> None:
     name = f"codes{crowd}"
     key = person(fleet, name)
     near = {f"{hotp(key, int(time.time()) // 30 + step):06d}" for step in range(-4, 20)}

@@ -58,7 +58,7 @@ def store(fleet: Fleet, token: str, *texts: str) -> list[str]:
 
 
 @on_fleets("sqlite", "postgres")
-def test_a_feed_says_what_happens_in_its_space_and_never_the_text(fleet: Fleet) -> None:
+def test_a_feed_has_the_events_of_its_space_and_never_a_text(fleet: Fleet) -> None:
     fleet.limit(1_000_000)
     _, token = fleet.agent()
     with agents_feed(fleet.instance, token) as feed:
@@ -76,7 +76,7 @@ def test_a_feed_says_what_happens_in_its_space_and_never_the_text(fleet: Fleet) 
 
 
 @on_fleets("sqlite", "postgres")
-def test_writes_of_all_processes_arrive_once_in_one_order_and_a_feed_resumes_where_it_broke(fleet: Fleet) -> None:
+def test_writes_of_all_processes_arrive_once_in_one_order_and_a_feed_resumes_where_it_ended(fleet: Fleet) -> None:
     fleet.limit(1_000_000)
     _, token = fleet.agent()
     with agents_feed(fleet.instance, token) as first, agents_feed(fleet.instance, token) as second:
@@ -92,7 +92,7 @@ def test_writes_of_all_processes_arrive_once_in_one_order_and_a_feed_resumes_whe
 
 
 @on_fleets("sqlite", "postgres")
-def test_a_revoked_token_closes_its_sockets_soon_and_they_say_nothing_newer(fleet: Fleet) -> None:
+def test_a_revoked_token_closes_its_sockets_soon_and_they_get_nothing_newer(fleet: Fleet) -> None:
     fleet.limit(1_000_000)
     number, token = fleet.agent()
     _, writer = fleet.agent()
@@ -155,7 +155,7 @@ def test_on_a_quiet_machine_no_socket_outlives_its_token_by_a_second(fleet: Flee
 @pytest.mark.parametrize(
     ("what", "code"), [(STOP, 4401), (EXPIRE, 4401), (STRIP, 4403)], ids=["stopped", "expired", "stripped"]
 )
-def test_whatever_else_ends_a_right_closes_the_socket_soon(fleet: Fleet, what: str, code: int) -> None:
+def test_every_other_end_of_a_right_closes_the_socket_soon(fleet: Fleet, what: str, code: int) -> None:
     number, token = fleet.agent()
     with agents_feed(fleet.instance, token) as feed:
         done_at = act(fleet, number, token, what)
@@ -167,7 +167,7 @@ def test_whatever_else_ends_a_right_closes_the_socket_soon(fleet: Fleet, what: s
 
 
 @on_fleets("sqlite", "postgres")
-def test_a_grant_that_runs_out_takes_the_feed_with_it(fleet: Fleet) -> None:
+def test_an_expired_grant_ends_the_feed(fleet: Fleet) -> None:
     number, token = fleet.agent()
     act(fleet, number, token, STRIP)
     assert handshake_refusal(agents_address(fleet.instance), Authorization=f"Bearer {token}").status == 403
@@ -179,7 +179,7 @@ def test_a_grant_that_runs_out_takes_the_feed_with_it(fleet: Fleet) -> None:
 
 
 @on_fleets("postgres")
-def test_while_the_database_does_not_answer_nobody_is_trusted(fleet: Fleet) -> None:
+def test_while_the_database_does_not_answer_no_right_is_assumed(fleet: Fleet) -> None:
     _, token = fleet.agent()
     with agents_feed(fleet.instance, token) as feed, connect(fleet.instance) as line, line.transaction():
         line.execute("LOCK TABLE accounts_token IN ACCESS EXCLUSIVE MODE")
@@ -191,7 +191,7 @@ def test_while_the_database_does_not_answer_nobody_is_trusted(fleet: Fleet) -> N
 
 
 @on_fleets("sqlite")
-def test_whoever_talks_into_a_feed_is_hung_up_on(fleet: Fleet) -> None:
+def test_a_client_that_sends_into_a_feed_is_disconnected(fleet: Fleet) -> None:
     _, token = fleet.agent()
     for words, code in (("hello", 4400), (b"\x00", 4400), ("x" * 5000, 1009)):
         with agents_feed(fleet.instance, token) as feed:
@@ -226,14 +226,14 @@ def test_a_ping_is_answered_and_an_idle_feed_stays_open(fleet: Fleet) -> None:
 
 @on_fleets("sqlite")
 @pytest.mark.parametrize("since", ["0.99999999999", "x", "-1.0", "1", "0.9223372036854775808", "0." + "9" * 60])
-def test_a_position_that_never_was_is_refused_before_the_socket_opens(fleet: Fleet, since: str) -> None:
+def test_an_invalid_position_is_refused_before_the_socket_opens(fleet: Fleet, since: str) -> None:
     _, token = fleet.agents[-1]
     answer = handshake_refusal(agents_address(fleet.instance, since), Authorization=f"Bearer {token}")
     assert answer.status == 422 and answer.json()["details"]["field"] == "since"
 
 
 @on_fleets("sqlite", "postgres")
-def test_a_long_log_is_caught_up_with_from_its_beginning(fleet: Fleet) -> None:
+def test_a_feed_catches_up_with_a_long_log_from_its_beginning(fleet: Fleet) -> None:
     fleet.limit(1_000_000)
     _, token = fleet.agent()
     fill_the_log(fleet, token, events=450, size=10)
@@ -257,7 +257,7 @@ def test_no_socket_is_left_behind_by_clients_that_vanish(fleet: Fleet) -> None:
 
 @pytest.mark.parametrize("to_the_end", [False, pytest.param(True, marks=pytest.mark.torture)])
 @on_fleets("sqlite")
-def test_who_does_not_read_is_dropped_and_nobody_else_waits_for_them(fleet: Fleet, to_the_end: bool) -> None:
+def test_a_client_that_does_not_read_is_disconnected_and_delays_nobody(fleet: Fleet, to_the_end: bool) -> None:
     fleet.limit(1_000_000)
     _, token = fleet.agent()
     with agents_feed(fleet.instance, token) as calm:

@@ -17,13 +17,13 @@ CLIENTS, READERS = 8, 3
 
 
 @on_fleets("sqlite", "postgres")
-def test_a_crowd_loses_nothing_and_meets_no_lock(fleet: Fleet) -> None:
+def test_eight_writers_and_three_readers_lose_nothing_and_get_no_lock_error(fleet: Fleet) -> None:
     crowd(fleet, grains=160)
 
 
 @pytest.mark.torture
 @on_fleets("sqlite", "postgres")
-def test_a_large_crowd_loses_nothing_and_meets_no_lock(fleet: Fleet) -> None:
+def test_many_writers_and_readers_lose_nothing_and_get_no_lock_error(fleet: Fleet) -> None:
     crowd(fleet, grains=5_000)
 
 

@@ -41,7 +41,7 @@ def test_a_body_is_kept_to_the_byte_with_its_digest(tmp_path, disk):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_who_stalls_is_refused_however_much_has_come(tmp_path, disk, configure):
+def test_a_sender_that_stalls_is_refused_however_much_it_has_sent(tmp_path, disk, configure):
     configure(REQUEST_SECONDS=0.2)
     for before in ([], [b"x" * 10_000_000]):
         with pytest.raises(BodyTooSlow):
@@ -49,21 +49,21 @@ def test_who_stalls_is_refused_however_much_has_come(tmp_path, disk, configure):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_who_sends_a_little_again_and_again_is_refused(tmp_path, disk, configure):
+def test_a_sender_of_small_pieces_is_refused_at_the_deadline(tmp_path, disk, configure):
     configure(REQUEST_SECONDS=0.5)
     with pytest.raises(BodyTooSlow):
         keep(sent(*[b"x"] * 1000, pause=0.01), tmp_path, disk)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_deadline_grows_with_what_has_come(tmp_path, disk, configure, monkeypatch):
+def test_the_deadline_grows_with_the_bytes_received(tmp_path, disk, configure, monkeypatch):
     """Twenty pauses are longer than the first deadline; each byte that comes brings a second."""
     configure(REQUEST_SECONDS=1)
     monkeypatch.setattr(incoming_bodies, "BYTES_PER_SECOND", 1)
     assert keep(sent(*[b"x" * 100] * 20, pause=0.06), tmp_path, disk).size == 2000
 
 
-def test_more_than_the_cap_is_refused_when_it_is_passed(tmp_path, disk):
+def test_a_body_over_the_maximum_is_refused_as_soon_as_it_exceeds_it(tmp_path, disk):
     with pytest.raises(TooLarge):
         keep(sent(b"x" * 60, b"x" * 60, None), tmp_path, disk, most=100)
     assert list(tmp_path.iterdir()) == []

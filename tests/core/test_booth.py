@@ -48,7 +48,9 @@ class Held:
     def then(self, *works):
         """All of these in one batch; their results or exceptions."""
         found: list = []
-        runner = threading.Thread(target=lambda: found.extend(together(len(works), lambda n: booth.write(works[n]))))
+        runner = threading.Thread(
+            target=lambda: found.extend(together(len(works), lambda number: booth.write(works[number])))
+        )
         runner.start()
         wait_until(lambda: booth.depth() == len(works))
         self.let_go.set()
@@ -56,7 +58,7 @@ class Held:
         return found
 
 
-def test_the_result_comes_back(any_booth):
+def test_the_result_of_the_work_is_returned(any_booth):
     assert booth.write(lambda: add("one")) == "one"
     assert names() == ["one"]
 
@@ -72,7 +74,7 @@ def test_a_failing_write_leaves_nothing(any_booth):
     assert names() == []
 
 
-def test_an_error_that_is_not_ours_is_passed_on_as_it_is(any_booth):
+def test_a_foreign_error_is_raised_unchanged(any_booth):
     def work():
         add("one")
         raise ZeroDivisionError
@@ -105,7 +107,7 @@ def test_a_broken_statement_of_one_caller_harms_no_other(threaded):
     assert names() == ["one", "two"]
 
 
-def test_a_caller_who_poisons_the_commit_itself_fails_alone(threaded):
+def test_a_caller_whose_rows_break_the_commit_fails_alone(threaded):
     """Foreign keys are checked at the commit, where nobody's savepoint helps."""
 
     def orphan():
@@ -118,7 +120,7 @@ def test_a_caller_who_poisons_the_commit_itself_fails_alone(threaded):
     assert not Agent.objects.exists()
 
 
-def test_those_who_wait_share_one_commit(threaded):
+def test_waiting_callers_share_one_commit(threaded):
     transactions = set()
 
     def work(name):
@@ -137,7 +139,7 @@ def test_those_who_wait_share_one_commit(threaded):
     assert len(names()) == 12
 
 
-def test_a_closer_gets_only_what_succeeded(threaded):
+def test_a_row_writer_gets_only_rows_of_writes_that_succeeded(threaded):
     kept = []
 
     def work(name, fail=False):
@@ -156,7 +158,7 @@ def test_a_closer_gets_only_what_succeeded(threaded):
     assert sorted(kept) == ["a", "c"]
 
 
-def test_a_write_within_a_write_shares_its_fate(any_booth):
+def test_a_nested_write_is_committed_or_rolled_back_with_the_outer_one(any_booth):
     def outer():
         add("outer")
         booth.write(lambda: add("inner"))
@@ -167,7 +169,7 @@ def test_a_write_within_a_write_shares_its_fate(any_booth):
     assert names() == []
 
 
-def test_a_caught_failure_within_a_write_takes_its_notes_back(any_booth):
+def test_a_caught_failure_of_a_nested_write_removes_its_rows_from_the_outbox(any_booth):
     """What the inner write left for audit, events and wakeup was never done."""
     kept, called = [], []
 
@@ -193,12 +195,12 @@ def test_a_caught_failure_within_a_write_takes_its_notes_back(any_booth):
     assert (names(), kept, called) == (["outer"], ["outer"], ["outer"])
 
 
-def test_nothing_can_be_left_outside_a_write(db):
+def test_the_outbox_needs_a_running_write(db):
     with pytest.raises(RuntimeError):
         booth.outbox()
 
 
-def test_calls_after_the_commit_see_it_and_harm_nobody_when_they_fail(any_booth, caplog):
+def test_calls_after_the_commit_see_its_rows_and_may_fail_without_harm(any_booth, caplog):
     seen = []
     done = threading.Event()
 
@@ -231,7 +233,7 @@ def test_calls_after_the_commit_are_dropped_with_a_failed_write(any_booth):
     assert called == []
 
 
-def test_the_queue_is_bounded_and_says_when_to_come_back(threaded, monkeypatch):
+def test_a_full_queue_refuses_with_a_time_to_retry(threaded, monkeypatch):
     import dataclasses
 
     from fluxcore import config
@@ -249,7 +251,7 @@ def test_the_queue_is_bounded_and_says_when_to_come_back(threaded, monkeypatch):
     assert names() == []
 
 
-def test_who_gives_up_waiting_is_not_written_behind_their_back(threaded, monkeypatch):
+def test_a_write_whose_caller_gave_up_is_not_run(threaded, monkeypatch):
     held = Held()
     monkeypatch.setattr(booth, "WAIT_SECONDS", 0.01)
     with pytest.raises(Busy):
@@ -260,7 +262,7 @@ def test_who_gives_up_waiting_is_not_written_behind_their_back(threaded, monkeyp
     assert names() == ["last"]
 
 
-def test_a_posted_note_does_not_wait(threaded):
+def test_a_posted_write_does_not_wait(threaded):
     held = Held()
     booth.post(lambda: add("noted"))  # the booth is held: waiting here would never end
     assert names() == []
@@ -268,7 +270,7 @@ def test_a_posted_note_does_not_wait(threaded):
     wait_until(lambda: names() == ["noted"])
 
 
-def test_a_posted_note_that_fails_is_logged_without_its_text(any_booth, caplog):
+def test_a_posted_write_that_fails_is_logged_without_its_text(any_booth, caplog):
     def fail():
         raise ValueError("the cat is on the mat")
 
@@ -277,7 +279,7 @@ def test_a_posted_note_that_fails_is_logged_without_its_text(any_booth, caplog):
     assert "cat" not in caplog.text
 
 
-def test_one_agents_writes_do_not_put_others_behind_them(transactional_db):
+def test_many_writes_of_one_agent_do_not_delay_those_of_others(transactional_db):
     """Of a crowd of one agent's writes so many go into a batch as its share; the other's one comes with the first."""
     held, committed = Held(), []
 
@@ -297,7 +299,7 @@ def test_one_agents_writes_do_not_put_others_behind_them(transactional_db):
     assert [name for name in committed if name[0] == "a"] == [f"a{number}" for number in range(50)]
 
 
-def test_a_share_holds_for_a_moment_after_others_were_seen_and_not_without_others():
+def test_the_share_of_an_agent_applies_while_others_write_and_shortly_after():
     def waiting(*agents):
         line.waiting.extend(batch.Caller(lambda: None, "space:1", agent) for agent in agents)
         taken = [caller.agent for caller in line._take()]

@@ -30,19 +30,19 @@ from tests.core.test_booth import Held, add, names
         (InterfaceError("connection already closed"), StorageUnavailable),
     ],
 )
-def test_a_databases_words_become_ours(error, ours):
+def test_errors_of_the_database_become_errors_of_ours(error, ours):
     found = db_errors.translate(error)
     assert isinstance(found, ours)
     assert str(error) not in found.message
 
 
 @pytest.mark.parametrize("error", [Conflict(), ValueError("x"), IntegrityError("x"), DataError("x")])
-def test_what_is_not_the_databases_trouble_is_passed_on(error):
+def test_other_errors_are_raised_unchanged(error):
     assert db_errors.translate(error) is error
 
 
 @pytest.mark.sqlite_only
-def test_a_full_disk_is_said_and_reads_go_on(transactional_db):
+def test_a_full_disk_is_reported_and_reads_continue(transactional_db):
     add("before")
     with connection.cursor() as cursor:
         cursor.execute("VACUUM")  # pages that earlier tests left free would make room
@@ -71,7 +71,7 @@ def be_impatient():
 
 
 @pytest.mark.sqlite_only
-def test_a_lock_that_is_not_released_is_a_503_with_a_time(lock):
+def test_a_lock_that_is_not_released_gives_503_with_retry_after(lock):
     connection.ensure_connection()
     be_impatient()
     lock.execute("BEGIN IMMEDIATE")
@@ -89,7 +89,7 @@ def test_a_batch_that_cannot_begin_waits_once_not_once_per_caller(threaded, lock
     line = booth.write(lambda: connection.connection)
     held = Held()
     lock.execute("BEGIN IMMEDIATE")
-    found = held.then(*(lambda n=n: add(f"s{n}") for n in range(12)))
+    found = held.then(*(lambda number=number: add(f"s{number}") for number in range(12)))
     lock.execute("ROLLBACK")
     assert [type(error) for error in found] == [StorageUnavailable] * 12
     refusals = [record for record in caplog.records if "refused a write" in record.getMessage()]
@@ -99,7 +99,7 @@ def test_a_batch_that_cannot_begin_waits_once_not_once_per_caller(threaded, lock
 
 
 @pytest.mark.sqlite_only
-def test_those_who_queued_behind_a_refused_batch_are_not_made_to_wait_as_long_again(threaded, lock, monkeypatch):
+def test_callers_behind_a_refused_batch_do_not_wait_as_long_again(threaded, lock, monkeypatch):
     monkeypatch.setattr(booth, "PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr(booth, "MAX_BATCH", 1)
     booth.write(be_impatient)
@@ -152,7 +152,7 @@ def test_a_connection_lost_during_the_work_is_tried_once_more(postgresql, thread
     assert names() == ["try2"]
 
 
-def test_a_caller_who_always_breaks_the_connection_is_told(postgresql, threaded):
+def test_a_caller_that_always_breaks_the_connection_gets_an_error(postgresql, threaded):
     with pytest.raises(StorageUnavailable):
         booth.write(lambda: terminate(backend()))
     assert booth.write(lambda: add("one")) == "one"

@@ -73,7 +73,7 @@ def manifest(members):
     }
 
 
-def test_what_is_written_is_read_back(tmp_path):
+def test_a_written_bundle_is_read_back(tmp_path):
     raw = written(tmp_path, label="mine")
     assert contents(raw) == MEMBERS
     found, report = bundles.verify(io.BytesIO(raw))
@@ -88,17 +88,17 @@ def test_what_is_written_is_read_back(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_the_same_members_are_the_same_bytes(tmp_path):
+def test_equal_members_give_equal_bytes(tmp_path):
     assert written(tmp_path) == written(tmp_path)
 
 
 @given(st.lists(st.binary(max_size=3000), max_size=8))
-def test_members_of_any_bytes(tmp_path_factory, drawn):
+def test_members_may_have_any_bytes(tmp_path_factory, drawn):
     members = {f"m/{number}": content for number, content in enumerate(drawn)}
     assert contents(written(tmp_path_factory.getbasetemp(), members)) == members
 
 
-def test_a_reader_may_leave_members_or_parts_of_them(tmp_path):
+def test_a_reader_may_skip_members_or_parts_of_them(tmp_path):
     reader = bundles.BundleReader(io.BytesIO(written(tmp_path)))
     for member in reader:
         if member.artifact.name == "folder/b.bin":
@@ -106,7 +106,7 @@ def test_a_reader_may_leave_members_or_parts_of_them(tmp_path):
     assert reader.report.sound
 
 
-def test_tar_opens_it_too(tmp_path):
+def test_tar_can_open_a_bundle(tmp_path):
     if shutil.which("tar") is None or shutil.which("zstd") is None:
         unpacked = (
             zstandard.ZstdDecompressor().stream_reader(io.BytesIO(written(tmp_path)), read_across_frames=True).read()
@@ -135,7 +135,7 @@ def test_a_name_twice_is_not_written(tmp_path):
             writer.add("A", [b"y"])
 
 
-def test_every_flipped_bit_is_found(tmp_path):
+def test_every_flipped_bit_is_detected(tmp_path):
     raw, draw = written(tmp_path), random.Random(7)
     positions = [*range(len(raw))] if len(raw) < 2000 else [draw.randrange(len(raw)) for _ in range(1000)]
     for position in positions:
@@ -144,7 +144,7 @@ def test_every_flipped_bit_is_found(tmp_path):
         assert refused(bytes(damaged)), position
 
 
-def test_every_cut_and_every_tail_is_found(tmp_path):
+def test_every_missing_or_added_byte_at_the_end_is_detected(tmp_path):
     raw = written(tmp_path)
     for length in range(0, len(raw), 7):
         assert refused(raw[:length]), length
@@ -264,12 +264,12 @@ def test_a_bundle_without_a_manifest_at_its_beginning_is_refused():
 
 
 @pytest.mark.parametrize("end", [b"", bytes(512), bytes(1536), bytes(1024) + b"x"])
-def test_an_end_that_is_none_is_refused(end):
+def test_an_invalid_end_is_refused(end):
     assert refused(forged([entry("a", b"one")], NAMED, end=end))
 
 
 @pytest.mark.parametrize("raw", [b"", b"x", b"PK\x03\x04" + bytes(100), b"\x28\xb5\x2f\xfd", b"\x28\xb5\x2f\xfd" * 40])
-def test_what_is_no_bundle_is_refused(raw):
+def test_a_file_that_is_no_bundle_is_refused(raw):
     assert refused(raw)
 
 
@@ -290,7 +290,7 @@ def zeros(size):
     return packed + bundle_format.trailer(hashlib.sha256(packed).digest())
 
 
-def test_a_bomb_is_refused_while_it_is_read_and_takes_little_memory():
+def test_a_compression_bomb_is_refused_while_it_is_read_in_little_memory():
     bomb = zeros(256 * 1024 * 1024)
     assert len(bomb) < 64 * 1024
     tracemalloc.start()

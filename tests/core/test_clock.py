@@ -16,7 +16,7 @@ from fluxcore.errors import Invalid
 from tests.instances import ROOT
 
 
-def test_now_knows_its_zone():
+def test_now_is_aware_of_its_zone():
     assert clock.now().tzinfo is UTC
 
 
@@ -31,7 +31,7 @@ def test_now_knows_its_zone():
         ("2038-01-19T03:14:08Z", "2038-01-19T03:14:08.000000Z"),
     ],
 )
-def test_an_offset_is_understood(text, meant):
+def test_a_time_with_an_offset_is_converted_to_utc(text, meant):
     assert clock.rfc3339(clock.parse(text)) == meant
 
 
@@ -72,7 +72,7 @@ def test_anything_else_is_refused_by_its_name(text):
 
 
 @given(st.datetimes(min_value=datetime(2, 1, 1), max_value=datetime(9998, 1, 1), timezones=st.just(UTC)))
-def test_a_moment_survives_the_way_out_and_in(moment):
+def test_a_time_is_the_same_after_formatting_and_parsing(moment):
     assert clock.parse(clock.rfc3339(moment)) == moment
 
 
@@ -97,7 +97,7 @@ READS = re.compile(
 )
 
 
-def test_nothing_else_asks_the_machine_what_time_it_is():
+def test_no_other_module_reads_the_system_clock():
     packages = ("fluxsite", "fluxcore", "accounts", "memory", "dashboard", "mcp_bridge", "flux")
     readers = {
         str(path.relative_to(ROOT))

@@ -17,13 +17,13 @@ from tests.instances import ROOT
 
 
 @pytest.fixture
-def came(monkeypatch):
-    def by(program: str, name: str = "default", home: str = "") -> None:
+def start_as(monkeypatch):
+    def start(program: str, name: str = "default", home: str = "") -> None:
         monkeypatch.setenv("FLUX_STARTED_AS", program)
         monkeypatch.setenv("FLUX_NAME", name)
         monkeypatch.setenv("FLUX_HOME", home)
 
-    return by
+    return start
 
 
 @pytest.mark.parametrize(
@@ -36,14 +36,14 @@ def came(monkeypatch):
         ("", "default", "manage.py flux_mcp_config --install CLIENT"),  # a server that nobody's command has started
     ],
 )
-def test_a_command_is_spelled_as_the_user_types_it(came, program, name, said):
-    came(program, name)
+def test_a_command_is_spelled_as_the_user_types_it(start_as, program, name, said):
+    start_as(program, name)
     assert typed_command("flux_mcp_config --install CLIENT") == said
 
 
 @pytest.mark.parametrize("program", ["flux", "manage.py"])
-def test_a_command_to_paste_runs_in_any_folder(came, program, tmp_path):
-    came(program, home=str(tmp_path / "a home"))
+def test_a_command_to_paste_runs_in_any_folder(start_as, program, tmp_path):
+    start_as(program, home=str(tmp_path / "a home"))
     done = subprocess.run(
         ["sh", "-c", runnable_command("flux_init --help")],
         cwd="/",
@@ -54,7 +54,7 @@ def test_a_command_to_paste_runs_in_any_folder(came, program, tmp_path):
     assert done.returncode == 0 and "--token-file" in done.stdout, done.stderr
 
 
-def test_who_typed_flux_is_answered_in_its_words(tmp_path):
+def test_messages_name_flux_commands_to_users_of_flux(tmp_path):
     """A refusal, and what it tells the user to type."""
     done = subprocess.run(
         [sys.executable, "-m", "flux", "status", "--name", "work"],
@@ -66,8 +66,8 @@ def test_who_typed_flux_is_answered_in_its_words(tmp_path):
     assert "Create it: flux init --name work." in done.stderr
 
 
-def test_commands_in_braces_are_spelled_as_the_user_types_them(came):
-    came("flux", "work")
+def test_commands_in_braces_are_spelled_as_the_user_types_them(start_as):
+    start_as("flux", "work")
     said = typed_commands("See {flux_learning list} or {flux_eval}, {not this}.")
     assert said == "See `flux learning list --name work` or `flux eval --name work`, {not this}."
 
@@ -98,7 +98,7 @@ def literals(node: ast.AST) -> Iterator[ast.Constant]:
         yield from literals(child)
 
 
-def test_no_text_names_a_command_in_the_words_of_a_checkout_only():
+def test_no_message_names_only_the_command_of_a_checkout():
     found = [
         f"{name}:{text.lineno} {word}"
         for package in PACKAGES

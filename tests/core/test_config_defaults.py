@@ -155,15 +155,15 @@ OURS = {
 
 
 @pytest.mark.parametrize(("name", "value"), sorted({**SEED, **NOT_USED_YET, **OURS}.items()))
-def test_a_default_is_the_known_one(name, value):
+def test_every_default_is_the_documented_one(name, value):
     assert getattr(config.Config(), name) == value
 
 
-def test_no_key_goes_without_this_table():
+def test_every_key_is_in_this_table():
     assert set(config.FIELDS) == {*SEED, *NOT_USED_YET, *OURS}
 
 
-def test_it_cannot_be_changed_in_place():
+def test_a_configuration_cannot_be_changed_in_place():
     with pytest.raises(dataclasses.FrozenInstanceError):
         config.Config().TOP_K = 6
 
@@ -178,11 +178,11 @@ def test_every_key_has_a_sentence_and_a_default_within_its_range(name):
 
 
 @pytest.mark.parametrize("name", ["REST_PORT", "MCP_HOST", "READ_WORKERS", "OPERATING_MODE", "EMBEDDING_MODEL_NAME"])
-def test_what_is_bound_at_start_is_not_hot(name):
+def test_keys_used_only_at_the_start_are_not_hot(name):
     assert config.FIELDS[name].metadata["hot"] is False
 
 
-def test_it_renders_every_key_and_reads_itself_back():
+def test_a_rendered_file_has_every_key_and_can_be_read():
     text = config.render(config.Config())
     assert config.parse(text) == config.Config()
     for name in {*SEED, *OURS}:
@@ -211,12 +211,12 @@ def test_a_removed_key_is_skipped_with_a_warning(name, caplog):
     assert name in caplog.text
 
 
-def test_what_is_nested_without_end_is_refused():
+def test_endless_nesting_is_refused():
     with pytest.raises(config.ConfigError, match="nested"):
         config.parse("TOP_K: " + "[" * 20_000)
 
 
-def test_it_renders_choices_so_that_they_survive():
+def test_rendered_values_are_read_back_the_same():
     chosen = dataclasses.replace(
         config.Config(),
         OPERATING_MODE="flux_extracts",
@@ -229,7 +229,7 @@ def test_it_renders_choices_so_that_they_survive():
     assert config.parse(config.render(chosen)) == chosen
 
 
-def test_a_default_nobody_chose_stays_a_comment():
+def test_a_key_that_was_not_set_is_rendered_as_a_comment():
     lines = config.render(config.Config()).splitlines()
     assert [line for line in lines if not line.startswith("#")] == [
         "OPERATING_MODE: caller_extracts  # who extracts the features of a text: the caller or the local model"

@@ -43,14 +43,14 @@ from fluxcore.config import Config, ConfigError, load, parse
         ("TOP_K: 1\n---\nTOP_K: 2\n", "not valid YAML"),
     ],
 )
-def test_it_is_refused_with_its_line(text, says):
+def test_a_wrong_file_is_refused_with_its_line(text, says):
     with pytest.raises(ConfigError) as refusal:
         parse(text)
     assert says in str(refusal.value)
     assert "\n" not in str(refusal.value)
 
 
-def test_shared_nodes_cannot_blow_up():
+def test_yaml_aliases_cannot_use_up_the_memory():
     laughs = "&a [x]\n"
     for number in range(40):
         laughs += f"K{number}: &n{number} [*{'a' if number == 0 else f'n{number - 1}'}, *a]\n"
@@ -62,7 +62,7 @@ def test_an_empty_file_means_the_defaults(tmp_path):
     assert parse("") == parse("# nothing but a note\n") == load(tmp_path / "absent.yaml") == Config()
 
 
-def test_a_whole_number_is_a_number():
+def test_a_whole_number_is_accepted_where_a_number_is_wanted():
     assert parse("ATTENUATION: 1").ATTENUATION == 1.0
     assert isinstance(parse("ATTENUATION: 1").ATTENUATION, float)
 

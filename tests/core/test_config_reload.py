@@ -49,7 +49,7 @@ def test_a_hot_key_is_picked_up_within_a_second(clock, file):
     assert live().TOP_K == 9
 
 
-def test_whoever_comes_while_the_file_is_read_gets_the_new_values(clock, file, monkeypatch):
+def test_a_reader_during_a_reload_gets_the_new_values(clock, file, monkeypatch):
     """A burst after an idle time: the first caller reads the file, and the others must not go on with the old limit."""
     live = config.Live(file, config.load(file))
     assert live().TOP_K == 5
@@ -70,7 +70,7 @@ def test_whoever_comes_while_the_file_is_read_gets_the_new_values(clock, file, m
     assert found == [9]
 
 
-def test_it_looks_at_the_file_at_most_once_a_second(clock, file):
+def test_the_file_is_checked_at_most_once_a_second(clock, file):
     live = config.Live(file, config.load(file))
     live()
     edit(file, "TOP_K: 9\n")
@@ -106,7 +106,7 @@ def test_a_broken_edit_keeps_the_last_good_values_and_is_reported(clock, file, b
     assert (live().TOP_K, live.problem) == (11, None)
 
 
-def test_a_file_that_vanishes_keeps_the_values_it_had(clock, file):
+def test_a_deleted_file_leaves_its_values_in_use(clock, file):
     edit(file, "TOP_K: 9\n")
     live = config.Live(file, config.load(file))
     file.unlink()
@@ -115,7 +115,7 @@ def test_a_file_that_vanishes_keeps_the_values_it_had(clock, file):
     assert "is missing" in live.problem
 
 
-def test_a_file_that_appears_is_read(clock, file):
+def test_a_new_file_is_read(clock, file):
     file.unlink()
     live = config.Live(file, config.Config())
     edit(file, "TOP_K: 8\n")

@@ -39,31 +39,31 @@ def ours() -> list[type[errors.FluxError]]:
     return [row for row in errors.table() if row.__module__ == "fluxcore.errors"]
 
 
-def test_the_codes_callers_rely_on_are_there():
+def test_the_published_error_codes_exist():
     found = {row.code: (row.status, row.exit_status) for row in ours()}
     assert {code: found.get(code) for code in TABLE} == TABLE
 
 
-def test_no_two_rows_share_a_code():
+def test_every_error_has_a_code_of_its_own():
     codes = [row.code for row in ours()]
     assert len(codes) == len(set(codes))
 
 
 @pytest.mark.parametrize("row", ours(), ids=lambda row: row.code)
-def test_every_row_says_something_useful(row):
+def test_every_error_has_a_sentence_and_valid_statuses(row):
     assert row.message.rstrip("`").endswith((".", "..."))
     assert 400 <= row.status <= 599
     assert 64 <= row.exit_status <= 78
     assert row().body() == {"code": row.code, "message": row.message, "details": {}}
 
 
-def test_details_and_retry_after_are_the_raisers():
+def test_details_and_retry_after_come_from_the_raiser():
     error = errors.Busy("Later.", retry_after=2.5, limit=7)
     assert error.body() == {"code": "busy", "message": "Later.", "details": {"limit": 7}}
     assert error.retry_after == 2.5
 
 
-def test_every_refusal_is_what_flux_memory_would_have_raised():
+def test_every_refusal_has_the_exception_class_of_flux_memory():
     """ValueError for what was given, RuntimeError for limits, rights and states; a full quota is both."""
     both = {row.code for row in ours() if issubclass(row, ValueError) and issubclass(row, RuntimeError)}
     neither = {row.code for row in ours() if not issubclass(row, (ValueError, RuntimeError))}

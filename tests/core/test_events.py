@@ -58,12 +58,12 @@ def test_an_event_is_only_written_with_its_write():
     assert follow_all() == []
 
 
-def test_it_cannot_be_written_outside_a_write():
+def test_an_event_cannot_be_written_outside_a_write():
     with pytest.raises(RuntimeError):
         events.append("test.kind", space=None, actor="a", subject="s")
 
 
-def test_a_follower_gets_everything_as_it_was_told():
+def test_a_follower_gets_every_event_unchanged():
     before = clock.now()
     tell("s", space=7, data={"b": [1, None], "a": "ü"}, packed=b"\x00\xff")
     (change,) = follow_all()
@@ -74,14 +74,14 @@ def test_a_follower_gets_everything_as_it_was_told():
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5, 100])
-def test_pages_hold_every_event_once_and_in_order(limit):
+def test_pages_have_every_event_once_and_in_order(limit):
     tell("a", "b", "c")
     tell("d")
     tell("e", "f", "g")
     assert [change.subject for change in follow_all(limit=limit)] == list("abcdefg")
 
 
-def test_the_position_goes_on_where_the_page_ended():
+def test_the_next_page_begins_where_the_last_one_ended():
     tell("a", "b")
     page, position = events.follow(Position(), limit=1)
     assert position == page[0].position
@@ -91,7 +91,7 @@ def test_the_position_goes_on_where_the_page_ended():
     assert events.head() == end
 
 
-def test_a_space_sees_its_own_events_alone():
+def test_a_space_sees_only_its_own_events():
     tell("a", "b", space=1)
     tell("c", space=2)
     tell("d", space=None)
@@ -101,11 +101,11 @@ def test_a_space_sees_its_own_events_alone():
     assert [change.subject for change in follow_all()] == list("abcde")
 
 
-def test_an_empty_log_begins_at_the_beginning():
+def test_an_empty_log_has_the_first_position():
     assert events.head() == Position() == Position.parse("0.0")
 
 
-def test_positions_survive_as_text():
+def test_positions_are_the_same_after_formatting_and_parsing():
     tell("a")
     head = events.head()
     assert Position.parse(str(head)) == head
@@ -134,13 +134,13 @@ def test_positions_survive_as_text():
         "9" * 50 + ".0",
     ],
 )
-def test_garbage_is_no_position(text):
+def test_text_that_is_no_position_is_refused(text):
     with pytest.raises(Invalid) as refusal:
         Position.parse(text)
     assert refusal.value.details == {"field": "since"}
 
 
-def test_the_largest_position_is_beyond_everything():
+def test_the_largest_position_is_after_every_event():
     tell("a")
     assert events.follow(Position.parse(f"{2**63 - 1}.{2**63 - 1}"))[0] == []
 
@@ -186,7 +186,7 @@ def seen_by_another_connection():
         return other.submit(look).result(60)
 
 
-def test_a_commit_is_announced_after_it_and_what_was_rolled_back_never(threaded):
+def test_only_committed_events_are_announced_and_after_their_commit(threaded):
     announced, inside, leave = [], threading.Event(), threading.Event()
 
     def write(subject, refused):

@@ -39,7 +39,7 @@ def test_one_agent_never_holds_all_places_and_another_finds_one_at_once():
     assert FairQueue(1).join("alpha", "evil").granted  # unless there is only one
 
 
-def test_a_free_place_goes_to_spaces_in_turn_and_within_them_to_agents():
+def test_free_places_go_to_spaces_in_turn_and_in_each_to_its_agents():
     places = FairQueue(1)
     holder = places.join("alpha", "a")
     line = [places.join("alpha", "a") for _ in range(3)] + [places.join("alpha", "b"), places.join("beta", "c")]
@@ -54,7 +54,7 @@ def test_a_free_place_goes_to_spaces_in_turn_and_within_them_to_agents():
     assert order[4:] == [("alpha", "a")] * 2
 
 
-def test_the_space_that_holds_fewer_goes_first():
+def test_the_space_with_fewer_places_is_served_first():
     places = FairQueue(3)
     first, _, third = places.join("alpha", "a"), places.join("alpha", "b"), places.join("beta", "c")
     waiting = [places.join("alpha", "d"), places.join("beta", "e")]
@@ -64,7 +64,7 @@ def test_the_space_that_holds_fewer_goes_first():
     assert granted(waiting) == [("alpha", "d"), ("beta", "e")]
 
 
-def test_beside_others_an_agent_holds_one_place_and_rests_while_more_of_its_own_wait(rests, monkeypatch):
+def test_while_others_are_served_an_agent_has_one_place_and_pauses(rests, monkeypatch):
     places, shares = FairQueue(3), FairShares(96)
     shares.take("alpha", "evil")
     flood = [places.join("alpha", "evil") for _ in range(5)]
@@ -90,7 +90,7 @@ def test_agents_that_were_not_served_lately_are_forgotten(monkeypatch):
     assert len(module._served) <= 2
 
 
-def test_who_gives_up_is_forgotten_and_nothing_is_kept_of_those_who_left():
+def test_callers_that_gave_up_or_left_are_forgotten():
     places = FairQueue(1)
     holder, late = places.join("alpha", "a"), places.join("beta", "b")
     assert not late.wait(0.001)
@@ -123,7 +123,7 @@ def test_threads_take_turns_and_all_of_them_are_served():
     assert now == 0 and 1 <= most <= 3 and not places._held
 
 
-def test_nobody_holds_more_than_what_is_left_for_others():
+def test_an_agent_gets_at_most_half_and_a_space_two_thirds_of_the_places():
     shares = FairShares(96)
     assert sum(shares.take("alpha", "evil") for _ in range(100)) == 48
     assert sum(shares.take("beta", "worse") for _ in range(100)) == 24  # of the 48 that were left

@@ -27,7 +27,7 @@ def umask(request):
     os.umask(before)
 
 
-def test_a_file_is_replaced_whole_and_is_the_owners_alone(tmp_path, umask):
+def test_a_file_is_replaced_whole_and_readable_only_by_its_owner(tmp_path, umask):
     path = tmp_path / "x"
     files.replace_file(path, "one\r\n")
     files.replace_file(path, b"two\n")
@@ -40,7 +40,7 @@ def test_another_mode_is_set_before_the_file_has_its_name(tmp_path, umask):
     assert mode(tmp_path / "x") == 0o644
 
 
-def test_after_an_exception_the_old_file_is_there_and_nothing_else(tmp_path):
+def test_after_an_exception_only_the_old_file_exists(tmp_path):
     path = tmp_path / "x"
     path.write_text("old")
     with pytest.raises(RuntimeError), files.replacing_file(path) as file:
@@ -50,7 +50,7 @@ def test_after_an_exception_the_old_file_is_there_and_nothing_else(tmp_path):
     assert [found.name for found in tmp_path.iterdir()] == ["x"]
 
 
-def test_a_file_nobody_waits_for_is_whole_too(tmp_path, umask, monkeypatch):
+def test_a_file_written_without_flush_is_whole(tmp_path, umask, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda descriptor: pytest.fail("the disk was waited for"))
     files.replace_file(tmp_path / "x", "quick", durable=False)
     assert ((tmp_path / "x").read_text(), mode(tmp_path / "x")) == ("quick", 0o600)
@@ -80,7 +80,7 @@ def test_a_long_name_of_any_script_has_a_temporary_one(tmp_path):
     assert path.read_text() == "kept"
 
 
-def test_of_many_makers_one_wins_and_all_read_the_same(tmp_path):
+def test_of_many_processes_that_make_a_file_one_wins_and_all_read_the_same(tmp_path):
     path, won, start = tmp_path / "key", [], threading.Barrier(8)
 
     def make(number: int) -> None:
@@ -97,14 +97,14 @@ def test_of_many_makers_one_wins_and_all_read_the_same(tmp_path):
     assert [found.name for found in tmp_path.iterdir()] == ["key"]
 
 
-def test_a_new_file_takes_nothing_elses_place(tmp_path):
+def test_a_new_file_does_not_replace_an_existing_one(tmp_path):
     (tmp_path / "x").write_text("old")
     with pytest.raises(FileExistsError), files.new_file(tmp_path / "x"):
         pass
     assert (tmp_path / "x").read_text() == "old"
 
 
-def test_folders_are_the_owners_alone(tmp_path, umask):
+def test_folders_are_readable_only_by_their_owner(tmp_path, umask):
     files.make_folder(tmp_path / "a" / "b")
     files.make_folder(tmp_path / "a" / "b")
     assert {mode(tmp_path / "a"), mode(tmp_path / "a" / "b")} == {0o700}
@@ -136,6 +136,6 @@ def test_a_killed_writer_leaves_the_old_file_and_a_leftover_that_is_swept_once_i
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_it_needs_no_framework():
+def test_the_module_imports_no_framework():
     code = "import sys, fluxcore.files; assert not {'django', 'numpy', 'yaml'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

@@ -14,7 +14,7 @@ from fluxcore.errors import Invalid
 
 
 @pytest.mark.parametrize(
-    ("pattern", "yes", "no"),
+    ("pattern", "matching", "others"),
     [
         ("*", ["", "a", "a/b", "a\nb", "ü/ä"], []),
         ("config", ["config"], ["Config", "config/x", "aconfig", "config\n", ""]),
@@ -32,13 +32,13 @@ from fluxcore.errors import Invalid
         ("[ab]?", ["[ab]?"], ["a", "ax"]),
     ],
 )
-def test_what_a_pattern_means(pattern, yes, no):
-    assert [name for name in yes if not globs.matches(pattern, name)] == []
-    assert [name for name in no if globs.matches(pattern, name)] == []
+def test_a_pattern_matches_these_names_and_not_those(pattern, matching, others):
+    assert [name for name in matching if not globs.matches(pattern, name)] == []
+    assert [name for name in others if globs.matches(pattern, name)] == []
 
 
 @pytest.mark.parametrize("pattern", ["", "x" * 513, "a\0b", "a***b", "***", "a\\"])
-def test_it_refuses_what_is_no_pattern(pattern):
+def test_an_invalid_pattern_is_refused(pattern):
     with pytest.raises(Invalid):
         globs.compile_glob(pattern)
 
@@ -65,14 +65,14 @@ PARTS = st.lists(st.sampled_from(["a", "b", "/", ".", "\\*", "\\\\", "*", "**"])
 
 @given(PARTS, st.text("ab/.*\\", max_size=9))
 @settings(max_examples=600, deadline=None)
-def test_it_agrees_with_the_definition(parts, name):
+def test_matching_agrees_with_the_definition(parts, name):
     wanted = True if parts == ["*"] else slowly(parts, name)
     assert globs.matches("".join(parts), name) is wanted
 
 
 @given(st.text(max_size=40).filter(lambda text: "\0" not in text and text))
 @settings(deadline=None)
-def test_an_escaped_name_matches_itself_alone(name):
+def test_an_escaped_name_matches_only_itself(name):
     pattern = "".join(f"\\{character}" for character in name)
     assert globs.matches(pattern, name)
     assert not globs.matches(pattern, name + "x")

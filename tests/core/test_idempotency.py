@@ -48,12 +48,12 @@ def test_another_body_under_the_same_key_is_refused():
     assert (refusal.value.status, refusal.value.code) == (409, "idempotency_key_reused")
 
 
-def test_the_order_of_fields_is_no_other_body():
+def test_the_order_of_fields_does_not_make_another_body():
     call("k", {"a": 1, "b": 2})
     assert call("k", {"b": 2, "a": 1}) == {"run": 1}
 
 
-def test_keys_belong_to_their_owner():
+def test_two_owners_may_use_the_same_key_for_different_writes():
     runs = []
     call("k", owner="home/agent:a", answers=runs)
     call("k", owner="home/agent:b", answers=runs)
@@ -62,7 +62,7 @@ def test_keys_belong_to_their_owner():
 
 
 @pytest.mark.parametrize("answer", [None, [], {}, 0, "", [None], {"a": {"b": [1, 2.5, "ü"]}}])
-def test_any_answer_is_kept_as_it_was(answer):
+def test_any_answer_is_repeated_unchanged(answer):
     def ask():
         return booth.write(lambda: idempotency.run_once("o", "k", 1, lambda: answer))
 
@@ -78,7 +78,7 @@ def test_a_failed_write_leaves_no_key():
     assert call("k", "another body", owner="o") == {"run": 1}
 
 
-def test_it_is_remembered_for_24_hours_and_not_much_longer():
+def test_a_key_is_kept_for_24_hours_and_not_much_longer():
     runs = []
     with time_machine.travel(NOON, tick=False) as clock:
         call("k", answers=runs)
@@ -98,7 +98,7 @@ def test_the_sweep_forgets_only_what_is_old():
     assert list(IdempotencyKey.objects.values_list("key", flat=True)) == ["young"]
 
 
-def test_a_clock_set_back_does_not_forget():
+def test_a_clock_set_back_deletes_no_key():
     with time_machine.travel(NOON, tick=False) as clock:
         call("k")
         clock.shift(-365 * 24 * 3600)
@@ -113,7 +113,7 @@ def test_a_retry_is_answered_without_a_write(django_assert_num_queries):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_it_survives_a_restart():
+def test_a_key_survives_a_restart():
     call("k")
     connection.close()  # a new process knows nothing but the database
     assert call("k") == {"run": 1}

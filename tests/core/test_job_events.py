@@ -23,7 +23,7 @@ def outcomes() -> list[tuple[str, dict[str, object]]]:
     return [(one.kind, one.data) for one in Event.objects.filter(kind__startswith="job.").order_by("id")]
 
 
-def test_a_job_that_is_done_is_told_once(handle):
+def test_a_finished_job_has_one_event(handle):
     handle(lambda run: None)
     identity = enqueue(space=7)
     assert worker.drain() == 1
@@ -33,7 +33,7 @@ def test_a_job_that_is_done_is_told_once(handle):
     assert 0 <= event.data["seconds"] < 60
 
 
-def test_it_is_told_with_the_effect_or_not_at_all(handle):
+def test_the_event_is_committed_with_the_effect_or_not_at_all(handle):
     def work(run):
         def apply():
             Job.objects.filter(pk=run.job).update(lease_owner="somebody else")
@@ -46,7 +46,7 @@ def test_it_is_told_with_the_effect_or_not_at_all(handle):
     assert outcomes() == [], "the lease was lost, so nothing of this try is kept"
 
 
-def test_each_failed_try_is_told_and_then_that_it_was_parked(handle):
+def test_each_failed_try_and_the_parking_have_an_event(handle):
     def fail(run):
         raise OSError("the secret text")
 
@@ -61,14 +61,14 @@ def test_each_failed_try_is_told_and_then_that_it_was_parked(handle):
     assert "secret" not in str(outcomes())
 
 
-def test_a_job_whose_workers_all_died_is_told_to_be_parked(handle):
+def test_a_job_whose_workers_all_died_has_an_event_of_its_parking(handle):
     enqueue()
     Job.objects.update(attempts=worker.MAX_TRIES, state="running", lease_until=clock.now() - timedelta(seconds=1))
     assert worker.claim() is None
     assert [kind for kind, _ in outcomes()] == ["job.parked"]
 
 
-def test_one_that_runs_for_long_is_told_to_be_running_once(handle, monkeypatch):
+def test_a_long_job_has_one_event_that_it_is_running(handle, monkeypatch):
     monkeypatch.setattr(lease, "LEASE", timedelta(seconds=0.15))
     renewed = []
 
@@ -84,7 +84,7 @@ def test_one_that_runs_for_long_is_told_to_be_running_once(handle, monkeypatch):
     assert [kind for kind, _ in outcomes()] == ["job.running", "job.done"]
 
 
-def test_what_was_told_goes_with_the_jobs_and_nothing_else_does(handle):
+def test_events_of_jobs_are_deleted_with_the_jobs_and_no_others(handle):
     handle(lambda run: None)
     with time_machine.travel(NOON, tick=False) as moved:
         for space in (None, 1, 2):

@@ -61,7 +61,7 @@ def test_a_job_exists_only_if_its_write_was_committed():
         jobs.enqueue("test")
 
 
-def test_it_runs_once_with_what_it_was_given(handle):
+def test_a_job_runs_once_with_its_arguments(handle):
     seen = []
 
     def work(run):
@@ -116,7 +116,7 @@ def test_the_oldest_due_job_comes_first(handle):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_eight_rivals_one_gets_it():
+def test_of_eight_workers_one_claims_a_job():
     enqueue()
     found = together(8, lambda number: worker.claim())
     assert sum(run is not None for run in found) == 1
@@ -194,7 +194,7 @@ def test_a_job_whose_commit_got_through_is_not_run_again(handle):
     assert job().state == "done"
 
 
-def test_once_key_lets_one_waiting_job_in():
+def test_only_one_job_waits_per_once_key():
     first = enqueue(once_key="rebuild")
     assert first is not None
     assert enqueue(once_key="rebuild") is None
@@ -236,7 +236,7 @@ def test_a_waiting_job_is_not_claimed_before_the_write_that_relies_on_it_is_comm
     assert order == ["written", "claimed"]
 
 
-def test_work_asked_for_while_it_runs_runs_again(handle):
+def test_a_job_requested_while_it_runs_runs_again(handle):
     """The running job has read its input already; what changed since must not be forgotten."""
     again = []
 
@@ -306,7 +306,7 @@ def test_finished_jobs_are_kept_a_week(handle):
         assert not JobLine.objects.exists()
 
 
-def test_the_age_of_the_queue_is_visible():
+def test_the_age_of_the_oldest_due_job_is_reported():
     with time_machine.travel(NOON, tick=False) as moved:
         assert jobs.oldest_wait_seconds() == 0
         enqueue()

@@ -22,7 +22,7 @@ def fail(run):
     raise ValueError("the cat is on the mat")
 
 
-def test_it_backs_off_and_is_parked_after_five_tries(handle):  # noqa: F811
+def test_a_failing_job_waits_longer_each_time_and_is_parked_after_five_tries(handle):  # noqa: F811
     handle(fail)
     with time_machine.travel(NOON, tick=False) as moved:
         enqueue()
@@ -42,7 +42,7 @@ def test_it_backs_off_and_is_parked_after_five_tries(handle):  # noqa: F811
     assert lines().count("I try") == 5
 
 
-def test_its_error_names_the_place_and_never_the_text(handle, caplog):  # noqa: F811
+def test_the_error_of_a_job_names_the_place_and_never_the_text(handle, caplog):  # noqa: F811
     handle(fail)
     enqueue()
     worker.run_one()
@@ -51,7 +51,7 @@ def test_its_error_names_the_place_and_never_the_text(handle, caplog):  # noqa: 
     assert "cat" not in caplog.text + str(Job.objects.values().get()) + str(lines())
 
 
-def test_what_a_failing_change_did_is_rolled_back_and_its_log_stays(handle):  # noqa: F811
+def test_a_failing_change_is_rolled_back_and_its_log_stays(handle):  # noqa: F811
     def work(run):
         run.say("prepared")
 
@@ -92,7 +92,7 @@ def test_a_kind_nobody_handles_fails_like_any_other():
 
 
 @pytest.mark.parametrize("text", ["a\0b", "half \ud800 a character", "x" * 5000])
-def test_a_line_no_database_would_take_does_not_fail_the_job(handle, text):  # noqa: F811
+def test_a_log_line_the_database_refuses_does_not_fail_the_job(handle, text):  # noqa: F811
     handle(lambda run: run.say(text))
     enqueue()
     worker.run_one()
@@ -113,7 +113,7 @@ def test_a_requeued_job_gets_five_new_tries(handle):  # noqa: F811
         assert (job().state, job().attempts) == ("queued", 1)
 
 
-def test_a_sweep_finds_what_no_message_announced(handle, monkeypatch):  # noqa: F811
+def test_the_sweep_finds_jobs_without_a_message(handle, monkeypatch):  # noqa: F811
     monkeypatch.setattr(schedule, "_recurring", {})  # nothing recurs but these
     ran = []
     handle(lambda run: ran.append(1))
@@ -123,7 +123,7 @@ def test_a_sweep_finds_what_no_message_announced(handle, monkeypatch):  # noqa: 
     assert ran == [1, 1]
 
 
-def test_housekeeping_that_fails_keeps_nobody_from_the_minute(handle, caplog):  # noqa: F811
+def test_a_failing_cleanup_does_not_stop_the_other_jobs_of_the_minute(handle, caplog):  # noqa: F811
     ran = []
     handle(lambda run: ran.append("job"))
 

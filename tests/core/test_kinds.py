@@ -58,7 +58,7 @@ def enqueue(kind):
     return booth.write(lambda: jobs.enqueue(kind))
 
 
-def test_what_an_earlier_release_stored_is_run_by_todays_kind():
+def test_jobs_stored_by_an_earlier_release_run_under_their_new_name():
     assert {stored: kinds.find(stored).name for stored in STORED} == STORED
 
 
@@ -72,7 +72,7 @@ def test_a_row_stored_under_a_former_name_is_claimed_by_the_task_of_the_new_one(
     assert jobs.counts_by_kind() == {("test.new", "fast", "done"): 2}
 
 
-def test_a_task_claims_rows_of_its_own_kind_alone(declare):
+def test_a_task_claims_only_rows_of_its_own_kind(declare):
     declare("test.one")
     declare("test.other", queue="heavy")
     enqueue("test.other")
@@ -92,7 +92,7 @@ def test_a_kind_that_nobody_declared_fails_by_name_in_the_sweep(monkeypatch):
     assert row.lines.get().text == "Attempt 1 failed: NotFound in run_one"
 
 
-def test_a_kind_is_declared_once_and_for_a_queue_there_is(declare):
+def test_a_kind_is_declared_once_and_for_an_existing_queue(declare):
     declare("test.one")
     with pytest.raises(RuntimeError, match=r"test\.one"):
         kinds.job("test.one", print)

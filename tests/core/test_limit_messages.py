@@ -29,7 +29,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-def test_message_and_details_name_value_and_key_at_every_door(name):
+def test_every_interface_names_the_value_and_the_key_of_a_limit(name):
     error = REFUSALS[name]
     raised_by = error.details.get("raised_by", "This limit is fixed.")
     assert str(error.details["limit"]) in error.message and raised_by in error.message
@@ -41,13 +41,13 @@ def test_message_and_details_name_value_and_key_at_every_door(name):
 
 
 @pytest.mark.parametrize("key", sorted(limit_messages.RATES))
-def test_what_is_said_to_raise_a_limit_is_a_key_that_takes_effect_at_once(key):
+def test_the_key_said_to_raise_a_limit_exists_and_takes_effect_at_once(key):
     rate = limit_messages.RATES[key]
     if rate.raised_by is not None:
         assert FIELDS[rate.raised_by].metadata["hot"]
 
 
-def test_a_limit_nobody_described_is_named_by_its_value():
+def test_a_limit_without_a_description_is_named_by_its_value():
     error = limit_messages.rate_reached("new:1", limit=3, seconds=60, wait=1)
     assert isinstance(error, RateLimited) and not isinstance(error, QuotaReached)
     assert (
@@ -57,7 +57,7 @@ def test_a_limit_nobody_described_is_named_by_its_value():
     assert "raised_by" not in error.details
 
 
-def test_every_refusal_for_a_limit_is_written_here():
+def test_no_other_module_writes_messages_of_limits():
     """Whoever raised one of these elsewhere would have to remember value, key and advice by themselves."""
     elsewhere = [
         f"{name}:{line}"
@@ -108,18 +108,18 @@ def made_in(module: ast.AST) -> list[int]:
         ("def f(error: TooLarge) -> RateLimited: return rate_reached(error)", False),
     ],
 )
-def test_the_guard_sees_every_way_to_make_one(source, seen):
+def test_the_check_finds_every_way_to_write_a_limit_message(source, seen):
     assert bool(made_in(ast.parse(source))) is seen
 
 
-def test_a_page_that_takes_only_so_much_names_the_command_without_a_limit():
+def test_a_page_with_a_size_limit_names_the_command_without_one():
     error = limit_messages.too_large_for_a_page("A check", limit=7, unit="entries", command="flux_audit verify")
     command = typed_command("flux_audit verify")
     assert error.message == f"A check has at most 7 entries. `{command}` on the command line has no size limit."
     assert error.details == {"limit": 7, "what": "entries", "without_limit": command}
 
 
-def test_only_what_flux_import_can_do_names_it():
+def test_only_limits_that_flux_import_does_not_have_name_it():
     assert {name for name, error in REFUSALS.items() if "without_limit" in error.details} == {"rate", "body"}
     message, details = limit_messages.over_rate("grains:1", limit=500, cost=600)
     assert "this one has 600" in message and "flux import" in message and details["limit"] == 500

@@ -27,7 +27,7 @@ def play(steps, limit, start=1_800_000_000.0):
 
 @given(STEPS, st.integers(1, 12))
 @settings(max_examples=200, deadline=None)
-def test_no_sixty_seconds_ever_hold_more_than_the_limit(steps, limit):
+def test_in_any_sixty_seconds_at_most_the_limit_is_counted(steps, limit):
     _, _, taken = play(steps, limit)
     for begin, _ in taken:
         assert sum(cost for moment, cost in taken if begin <= moment < begin + WINDOW) <= limit
@@ -35,7 +35,7 @@ def test_no_sixty_seconds_ever_hold_more_than_the_limit(steps, limit):
 
 @given(STEPS, st.integers(1, 12), st.integers(1, 4))
 @settings(max_examples=200, deadline=None)
-def test_the_wait_is_true(steps, limit, cost):
+def test_after_the_wait_the_caller_is_let_in_and_not_much_before(steps, limit, cost):
     counts, now, _ = play(steps, limit)
     cost = min(cost, limit)
     wait = wait_for(counts, now, cost, limit)
@@ -76,7 +76,7 @@ def test_an_empty_window_has_no_wait():
     assert wait_for({}, 0.0, 1, 1) == 0
 
 
-def test_what_is_counted_without_a_write_is_exact_among_threads_and_forgotten():
+def test_counts_in_memory_are_exact_over_threads_and_removed_later():
     found = together(32, lambda _: [limits.count("recalls:1", limit=50) for _ in range(4)])
     waits = [wait for one in found for wait in one]
     assert waits.count(0) == 50 and all(0 < wait <= WINDOW + 1 for wait in waits if wait)

@@ -44,7 +44,7 @@ def use(key="k", cost=1, limit=5, fail=False, **labelled):
         raise
 
 
-def test_the_limit_is_reached_and_no_more(back_end):
+def test_exactly_the_limit_is_allowed(back_end):
     assert [use() for _ in range(5)] == ["written"] * 5
     with pytest.raises(RateLimited) as refusal:
         use()
@@ -64,7 +64,7 @@ def test_a_cost_above_the_limit_can_never_pass_and_says_so(back_end):
         limits.ask("k", cost=6, limit=5)
 
 
-def test_one_caller_does_not_use_up_anothers(back_end):
+def test_keys_are_counted_separately(back_end):
     for _ in range(5):
         use("one")
     assert use("two") == "written"
@@ -83,7 +83,7 @@ def test_labels_have_shares_inside_the_total(back_end):
     assert limits.read_use(["k"]) == {"k": (7, 2)}
 
 
-def test_who_is_over_both_is_told_the_longer_wait(back_end):
+def test_over_both_limits_the_longer_wait_is_reported(back_end):
     with time_machine.travel(1_800_000_000, tick=False) as clock:
         use(limit=1, total=2, label="a")
         clock.shift(20)
@@ -139,7 +139,7 @@ def test_shares_and_total_are_exact_over_threads(back_end):
     assert sum(isinstance(answer, RateLimited) for answer in found) == 20
 
 
-def test_after_the_time_it_says_the_caller_gets_in(back_end):
+def test_after_retry_after_the_call_is_allowed(back_end):
     with time_machine.travel(1_800_000_000.25, tick=False) as clock:
         for _ in range(5):
             use()
@@ -160,7 +160,7 @@ def test_a_failed_write_is_not_charged(back_end):
     assert [use() for _ in range(5)] == ["written"] * 5
 
 
-def test_what_is_given_back_late_does_not_open_the_limit_later(back_end):
+def test_a_count_given_back_late_does_not_raise_the_limit_later(back_end):
     """The count leaves the second it was made in; a credit in a later second would outlive it."""
     with time_machine.travel(1_800_000_000, tick=False) as clock:
         ticket = limits.ask("k", cost=5, limit=5)
@@ -175,19 +175,19 @@ def test_what_is_given_back_late_does_not_open_the_limit_later(back_end):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_it_is_exact_over_threads(back_end):
+def test_the_limit_is_exact_over_threads(back_end):
     found = together(24, lambda number: use(limit=10))
     assert found.count("written") == 10
     assert sum(isinstance(answer, RateLimited) for answer in found) == 14
 
 
-def test_it_is_exact_over_threads_that_share_commits(back_end, threaded):
+def test_the_limit_is_exact_over_threads_that_share_commits(back_end, threaded):
     found = together(24, lambda number: use(limit=10))
     assert found.count("written") == 10
     assert sum(isinstance(answer, RateLimited) for answer in found) == 14
 
 
-def test_a_clock_set_back_within_the_minute_does_not_open_it(back_end):
+def test_a_clock_set_back_within_the_minute_does_not_raise_the_limit(back_end):
     with time_machine.travel(1_800_000_000, tick=False) as clock:
         for _ in range(5):
             use()
@@ -196,7 +196,7 @@ def test_a_clock_set_back_within_the_minute_does_not_open_it(back_end):
             use()
 
 
-def test_windows_in_which_nothing_counts_are_let_go():
+def test_windows_without_counts_are_deleted():
     with time_machine.travel(1_800_000_000, tick=False) as clock:
         use("old")
         clock.shift(62)
@@ -206,7 +206,7 @@ def test_windows_in_which_nothing_counts_are_let_go():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_letting_go_never_loses_a_count_made_meanwhile(settings):
+def test_deleting_windows_never_loses_a_count_made_meanwhile(settings):
     """A sweep that looked before somebody counted must look again before it deletes."""
     with time_machine.travel(1_800_000_000, tick=False) as clock:
         use(limit=1)
@@ -219,7 +219,7 @@ def test_letting_go_never_loses_a_count_made_meanwhile(settings):
 
 
 @pytest.mark.redis
-def test_redis_forgets_a_window_by_itself(standing_clock, settings, redis_server):
+def test_a_window_expires_in_redis(standing_clock, settings, redis_server):
     settings.REDIS_URL = redis_server.url
     redis_limits._by_url.clear()
     client = redis.Redis.from_url(redis_server.url)

@@ -56,13 +56,13 @@ def allowed(tries=20, limit=5) -> int:
     return count
 
 
-def test_killed_it_falls_back_to_the_database(server, clock):
+def test_when_redis_is_killed_the_database_counts(server, clock):
     server.stop()
     assert allowed() == 5
     assert sum(LimitWindow.objects.get().counts.values()) == 5
 
 
-def test_hung_it_costs_one_short_wait_and_then_none(server, clock):
+def test_when_redis_hangs_one_call_waits_shortly_and_the_next_do_not(server, clock):
     server.hang()
     assert use() == "written"
     asked = []
@@ -71,7 +71,7 @@ def test_hung_it_costs_one_short_wait_and_then_none(server, clock):
     assert asked == []  # it is not asked again until the pause is over
 
 
-def test_it_is_taken_back_after_the_pause(server, clock):
+def test_redis_is_used_again_after_the_pause(server, clock):
     server.hang()
     use()
     server.go_on()
@@ -80,7 +80,7 @@ def test_it_is_taken_back_after_the_pause(server, clock):
     assert redis.Redis.from_url(server.url).keys("*")
 
 
-def test_a_redis_that_fails_again_and_again_never_opens_the_limit(server, clock):
+def test_repeated_outages_of_redis_never_raise_the_limit(server, clock):
     """Five outages within one minute, its memory lost each time: the database has counted all along."""
     server.hang()
     total = allowed()
@@ -94,7 +94,7 @@ def test_a_redis_that_fails_again_and_again_never_opens_the_limit(server, clock)
     assert total == 5
 
 
-def test_an_outage_grants_at_most_one_limit_more(server, clock):
+def test_an_outage_allows_at_most_the_limit_once_more(server, clock):
     before = allowed()
     server.stop()
     assert (before, allowed()) == (5, 5)
@@ -102,13 +102,13 @@ def test_an_outage_grants_at_most_one_limit_more(server, clock):
     assert allowed() == 0
 
 
-def test_a_flush_grants_at_most_one_limit_more(server):
+def test_a_flush_allows_at_most_the_limit_once_more(server):
     before = allowed()
     redis.Redis.from_url(server.url).flushall()
     assert (before, allowed()) == (5, 5)
 
 
-def test_when_it_has_answered_for_a_whole_window_the_database_rests(server, clock):
+def test_when_redis_has_answered_for_a_whole_window_the_database_stops_counting(server, clock):
     server.hang()
     use()
     server.go_on()

@@ -38,7 +38,7 @@ def subjects(page):
     return [change.subject for change, _ in page]
 
 
-def test_while_nothing_happens_a_look_is_one_statement_for_all(django_assert_num_queries):
+def test_without_events_one_read_serves_all_sockets_with_one_statement(django_assert_num_queries):
     tell("a", space=HERE)
     sockets = [socket(str(number), position=events.head()) for number in range(50)]
     with django_assert_num_queries(1):
@@ -46,7 +46,7 @@ def test_while_nothing_happens_a_look_is_one_statement_for_all(django_assert_num
     assert found.pages == {} and found.verdicts == {}
 
 
-def test_the_right_is_asked_for_after_the_events_were_read():
+def test_rights_are_checked_after_the_events_were_read():
     """Otherwise one that was written after a revocation could be handed out on a right that was looked up before it."""
     tell("before", space=HERE)
 
@@ -59,7 +59,7 @@ def test_the_right_is_asked_for_after_the_events_were_read():
     assert found.verdicts["one"] is everything
 
 
-def test_nothing_is_handed_out_without_a_fresh_look_at_the_right():
+def test_no_event_is_sent_without_a_fresh_check_of_the_right():
     tell("news", space=HERE)
     asked = []
     sockets = [socket("one", rights=lambda: asked.append("one")), socket("two", space=ELSEWHERE)]
@@ -67,7 +67,7 @@ def test_nothing_is_handed_out_without_a_fresh_look_at_the_right():
     assert asked == ["one"]
 
 
-def test_the_same_credential_is_asked_about_once():
+def test_each_credential_is_checked_once_per_read():
     asked = []
 
     def rights():
@@ -87,7 +87,7 @@ def test_the_same_credential_is_asked_about_once():
         (ValueError, live.BROKEN),
     ],
 )
-def test_a_right_that_ended_or_broke_is_its_owners_trouble_alone(error, ending):
+def test_an_ended_or_failing_check_affects_only_its_own_socket(error, ending):
     def rights():
         raise error
 
@@ -95,7 +95,7 @@ def test_a_right_that_ended_or_broke_is_its_owners_trouble_alone(error, ending):
     assert found.verdicts == {"one": ending, "two": everything}
 
 
-def test_a_socket_is_shown_its_own_space_and_meets_the_others_at_the_head():
+def test_a_socket_gets_only_its_own_space_and_ends_at_the_common_position():
     tell("a", space=HERE)
     tell("b", space=ELSEWHERE)
     tell("c", space=None)
@@ -104,7 +104,7 @@ def test_a_socket_is_shown_its_own_space_and_meets_the_others_at_the_head():
     assert [position for _, position in found] == [events.head(), events.head(), None]
 
 
-def test_a_long_way_is_gone_in_pages_without_a_gap(monkeypatch):
+def test_a_long_backlog_is_read_in_pages_without_a_gap(monkeypatch):
     monkeypatch.setattr(live, "PAGE", 3)
     for number in range(4):
         tell(*(f"{number}{letter}" for letter in "ab"), space=HERE)
@@ -119,7 +119,7 @@ def test_a_long_way_is_gone_in_pages_without_a_gap(monkeypatch):
     assert seen == ["0a", "0b", "1a", "1b", "2a", "2b", "3a", "3b"]
 
 
-def test_a_message_is_a_public_summary_with_the_place_to_go_on_from():
+def test_a_message_is_a_public_summary_with_its_position():
     tell("a", space=HERE, data={"origin": "user_stated"}, packed=b"not for sockets")
     _, [([(change, text)], _)] = looked(socket())
     message = json.loads(text)

@@ -53,9 +53,7 @@ def test_a_hundred_writes_are_all_refused_and_none_is_visible(any_booth, unwrita
     assert not IdempotencyKey.objects.exists()
 
 
-def test_a_hundred_writes_of_every_kind_are_refused_through_the_door_and_in_the_shell(
-    unwritable, api, as_agent, make_token
-):
+def test_a_hundred_writes_of_every_kind_are_refused_over_rest_and_in_the_shell(unwritable, api, as_agent, make_token):
     """Twelve kinds in turn: with a clean code, and with nothing changed in any table."""
     reader = as_agent(make_token("reader", capabilities=("grains.read",)))
     spare = make_token("spare")
@@ -74,20 +72,22 @@ def test_a_hundred_writes_of_every_kind_are_refused_through_the_door_and_in_the_
         return refused.value.status, refused.value.code
 
     kinds = [
-        lambda n: through(api, "/store", {"content": f"new {n}"}),
-        lambda n: through(api, "/store", {"content": "before"}),
-        lambda n: through(api, "/store", {"content": f"keyed {n}"}, **{"Idempotency-Key": f"k{n}"}),
-        lambda n: through(api, "/store/batch", {"items": [{"content": f"a {n}"}, {"content": f"b {n}"}]}),
-        lambda n: through(reader, "/store", {"content": f"refused {n}"}),
-        lambda n: shell_says(agents.create_space, name=f"s{n}"),
-        lambda n: shell_says(agents.create_agent, space="home", name=f"a{n}", capabilities=[]),
-        lambda n: shell_says(agents.apply_agent, space="home", name="reader", capabilities=["grains.write"]),
-        lambda n: shell_says(agents.switch_agent, space="home", name="reader", active=False),
-        lambda n: shell_says(tokens.mint, space="home", agent="reader"),
-        lambda n: shell_says(tokens.revoke, prefix=spare.split("_")[1]),
-        lambda n: shell_says(job_verbs.park_job, job=waiting),
+        lambda number: through(api, "/store", {"content": f"new {number}"}),
+        lambda number: through(api, "/store", {"content": "before"}),
+        lambda number: through(api, "/store", {"content": f"keyed {number}"}, **{"Idempotency-Key": f"k{number}"}),
+        lambda number: through(
+            api, "/store/batch", {"items": [{"content": f"a {number}"}, {"content": f"b {number}"}]}
+        ),
+        lambda number: through(reader, "/store", {"content": f"refused {number}"}),
+        lambda number: shell_says(agents.create_space, name=f"s{number}"),
+        lambda number: shell_says(agents.create_agent, space="home", name=f"a{number}", capabilities=[]),
+        lambda number: shell_says(agents.apply_agent, space="home", name="reader", capabilities=["grains.write"]),
+        lambda number: shell_says(agents.switch_agent, space="home", name="reader", active=False),
+        lambda number: shell_says(tokens.mint, space="home", agent="reader"),
+        lambda number: shell_says(tokens.revoke, prefix=spare.split("_")[1]),
+        lambda number: shell_says(job_verbs.park_job, job=waiting),
     ]
-    found = {kinds[n % len(kinds)](n) for n in range(100)}
+    found = {kinds[number % len(kinds)](number) for number in range(100)}
     assert found == {(503, "storage_unavailable")}
     assert everything() == before
     assert api.get(f"/grains/{stored}").json()["content"] == "before"
@@ -98,20 +98,23 @@ def everything():
     """Every row of every table, but for when a token was last used: that is noted without a link."""
     found = {}
     for model in apps.get_models(include_auto_created=True):
-        rows = [{k: v for k, v in row.items() if k != "last_used_at"} for row in model.objects.order_by("pk").values()]
+        rows = [
+            {name: value for name, value in row.items() if name != "last_used_at"}
+            for row in model.objects.order_by("pk").values()
+        ]
         found[model._meta.db_table] = rows
     return found
 
 
-def test_every_caller_of_a_batch_is_told(threaded, unwritable):
+def test_every_caller_of_a_batch_gets_an_error(threaded, unwritable):
     held = Held()
     unwritable(AuditEntry)
-    found = held.then(*(lambda n=n: agents.create_space(shell(), name=f"s{n}") for n in range(8)))
+    found = held.then(*(lambda number=number: agents.create_space(shell(), name=f"s{number}") for number in range(8)))
     assert [type(error) for error in found] == [StorageUnavailable] * 8
     assert not Space.objects.exists()
 
 
-def test_a_write_that_leaves_no_audit_entry_is_not_held_up_by_those_that_do(threaded, unwritable):
+def test_a_write_without_an_audit_entry_is_not_refused_with_the_others(threaded, unwritable):
     held = Held()
     unwritable(AuditEntry)
 
@@ -125,7 +128,7 @@ def test_a_write_that_leaves_no_audit_entry_is_not_held_up_by_those_that_do(thre
     assert [space.name for space in Space.objects.all()] == ["quiet"]
 
 
-def test_an_event_that_cannot_be_kept_stops_the_write_too(any_booth, unwritable):
+def test_an_event_that_cannot_be_written_refuses_the_write_too(any_booth, unwritable):
     unwritable(Event)
 
     def work():
@@ -137,7 +140,7 @@ def test_an_event_that_cannot_be_kept_stops_the_write_too(any_booth, unwritable)
     assert not Space.objects.exists()
 
 
-def test_it_goes_on_by_itself_when_the_chain_can_be_written_again(any_booth, unwritable):
+def test_writes_succeed_again_when_the_chain_can_be_written(any_booth, unwritable):
     unwritable(AuditEntry)
     with pytest.raises(StorageUnavailable):
         agents.create_space(shell(), name="one")

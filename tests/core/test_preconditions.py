@@ -20,7 +20,7 @@ SHA = "ab" * 32
         Precondition(expected_sha=SHA, expected_version=3, expected_value={"a": None, "b": [1, 2]}),
     ],
 )
-def test_what_is_there_satisfies_it(holds):
+def test_a_matching_precondition_is_met(holds):
     holds.check(sha=SHA, version=3, value={"a": None, "b": [1, 2]})
 
 
@@ -36,7 +36,7 @@ def test_what_is_there_satisfies_it(holds):
         Precondition(expected_sha=SHA, expected_version=4),
     ],
 )
-def test_a_mismatch_is_a_conflict_that_shows_what_is_there(fails):
+def test_a_mismatch_is_a_conflict_with_the_stored_state(fails):
     with pytest.raises(Conflict) as conflict:
         fails.check(sha=SHA, version=3, value={"a": None, "b": [1, 2]})
     assert conflict.value.status == 409
@@ -46,7 +46,7 @@ def test_a_mismatch_is_a_conflict_that_shows_what_is_there(fails):
 @pytest.mark.parametrize(
     "absent", [Precondition(expected_sha=""), Precondition(expected_version=0), Precondition(expected_value=None)]
 )
-def test_each_kind_can_say_that_nothing_is_there(absent):
+def test_each_kind_can_expect_that_nothing_is_stored(absent):
     absent.check(sha="", version=0, value=None)
     assert absent.given
     assert not NONE.given
@@ -67,7 +67,7 @@ def test_values_are_compared_as_json_not_as_python(one, other):
         (f'"{SHA}"', None, Precondition(expected_sha=SHA)),
     ],
 )
-def test_headers_map_onto_it(match, none_match, meant):
+def test_http_headers_become_preconditions(match, none_match, meant):
     assert from_headers(match, none_match) == meant
 
 
@@ -87,6 +87,6 @@ def test_headers_map_onto_it(match, none_match, meant):
         ('"v' + "9" * 30 + '"', None),
     ],
 )
-def test_other_headers_are_refused(match, none_match):
+def test_invalid_headers_are_refused(match, none_match):
     with pytest.raises(Invalid):
         from_headers(match, none_match)

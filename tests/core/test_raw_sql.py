@@ -15,7 +15,7 @@ SUM = "SELECT CAST(%s AS INTEGER) + CAST(%s AS INTEGER), 'a'"
 
 
 @pytest.mark.storage
-def test_a_read_that_somebody_listens_to_finds_the_same_and_is_heard():
+def test_with_execute_wrappers_a_read_gives_the_same_and_calls_them():
     quiet = raw_sql.read(SUM, [2, 3])
     with CaptureQueriesContext(connection) as heard:
         assert raw_sql.read(SUM, [2, 3]) == quiet == [(5, "a")]
@@ -23,13 +23,13 @@ def test_a_read_that_somebody_listens_to_finds_the_same_and_is_heard():
 
 
 @pytest.mark.storage
-def test_a_statement_that_fails_fails_as_django_says():
+def test_a_failing_statement_raises_djangos_error():
     with pytest.raises((OperationalError, ProgrammingError)):
         raw_sql.read("SELECT nothing FROM nowhere WHERE x = %s", [1])
 
 
 @pytest.mark.storage
-def test_nothing_is_read_in_a_transaction_that_must_not_go_on():
+def test_nothing_is_read_in_a_transaction_marked_for_rollback():
     with pytest.raises(TransactionManagementError), transaction.atomic():
         transaction.set_rollback(True)
         raw_sql.read(SUM, [2, 3])

@@ -35,26 +35,26 @@ def test_without_a_rule_nothing_expires():
     assert expired(hours_ago(*range(5000)), RetentionPolicy(), NOW) == []
 
 
-def test_of_more_than_the_count_the_oldest_go_oldest_first():
+def test_copies_beyond_the_number_expire_oldest_first():
     copies = hours_ago(3, 1, 4, 2)
     assert expired(copies, RetentionPolicy(keep_count=2), NOW) == hours_ago(4, 3)
 
 
-def test_what_is_older_than_the_age_goes_though_the_count_has_room():
+def test_copies_older_than_the_age_expire_whatever_their_number():
     assert left(hours_ago(1, 25, 47, 49, 500), keep_count=30, max_age_days=2) == hours_ago(1, 25, 47)
 
 
 @pytest.mark.parametrize("rules", [{"keep_count": 1}, {"max_age_days": 1}, {"keep_count": 3, "max_age_days": 0.001}])
-def test_the_newest_stays_however_old_it_is(rules):
+def test_the_newest_copy_is_kept_however_old_it_is(rules):
     assert left(hours_ago(9000), **rules) == hours_ago(9000)
 
 
-def test_the_newest_verified_copy_stays_behind_newer_ones_nobody_verified():
+def test_the_newest_verified_copy_is_kept_beside_newer_unverified_ones():
     copies = [*hours_ago(1, 2, 3, verified=False), *hours_ago(4, 5)]
     assert left(copies, keep_count=1) == [copies[0], copies[3]]
 
 
-def test_what_is_protected_stays_and_takes_its_place_in_the_count():
+def test_protected_copies_are_kept_and_counted():
     copies = [*hours_ago(1), *hours_ago(2, protected=True), *hours_ago(3), *hours_ago(9999, protected=True)]
     assert left(copies, keep_count=2, max_age_days=1) == [copies[0], copies[1], copies[3]]
 
@@ -75,19 +75,19 @@ def test_a_tier_counts_periods_that_have_a_copy():
     assert left(copies, max_age_days=1, daily=3) == [copies[0], copies[1], copies[3]]
 
 
-def test_the_calendar_is_that_of_utc_whatever_zone_a_moment_has():
+def test_periods_are_those_of_utc_whatever_the_zone_of_a_copy():
     zone = timezone(timedelta(hours=5))
     one, same_day = DatedCopy(datetime(2026, 11, 18, 3, tzinfo=zone)), DatedCopy(datetime(2026, 11, 17, 9, tzinfo=UTC))
     assert left([one, same_day], keep_count=1, daily=5) == [one]
 
 
-def test_a_copy_of_the_future_is_not_old():
+def test_a_copy_dated_in_the_future_does_not_expire():
     copies = [DatedCopy(NOW + timedelta(days=4000)), *hours_ago(1)]
     assert left(copies, max_age_days=1) == copies
 
 
 @pytest.mark.parametrize("rules", [{"keep_count": -1}, {"max_age_days": float("nan")}, {"daily": float("inf")}])
-def test_a_number_that_is_none_is_refused(rules):
+def test_an_invalid_number_is_refused(rules):
     with pytest.raises(Invalid):
         RetentionPolicy(**rules)
 
@@ -96,7 +96,7 @@ def test_a_number_that_is_none_is_refused(rules):
     st.lists(st.tuples(st.integers(-100, 100_000), st.booleans(), st.booleans()), max_size=40),
     st.builds(RetentionPolicy, *[st.integers(0, 5)] * 7),
 )
-def test_whatever_the_copies_and_rules(drawn, policy):
+def test_the_rules_hold_for_any_copies_and_policies(drawn, policy):
     copies = [
         DatedCopy(NOW - timedelta(hours=age, seconds=number), *flags) for number, (age, *flags) in enumerate(drawn)
     ]

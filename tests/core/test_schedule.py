@@ -38,14 +38,14 @@ def look(moment):
         return schedule.ask_for_what_is_due()
 
 
-def test_it_is_asked_for_at_once_and_then_once_a_period(recurring):
+def test_a_job_is_requested_at_once_and_then_once_a_period(recurring):
     recurring("test", 3600, tick)
     assert [look(NOON + minutes * HOUR / 60) for minutes in range(181)].count(["test"]) == 4
     assert ticks() == 4
     assert ScheduleState.objects.get().count == 4
 
 
-def test_a_period_that_can_change_is_looked_up_each_time(recurring):
+def test_a_configurable_period_is_read_each_time(recurring):
     period = [3600.0]
     recurring("test", lambda: period[0], tick)
     assert look(NOON) == ["test"]
@@ -56,7 +56,7 @@ def test_a_period_that_can_change_is_looked_up_each_time(recurring):
     assert look(NOON + 100 * HOUR) == []
 
 
-def test_what_fails_is_asked_for_again_and_keeps_nobody_else_from_their_turn(recurring):
+def test_a_failed_request_is_repeated_and_does_not_delay_other_jobs(recurring):
     def broken():
         tick()
         raise ValueError
@@ -70,7 +70,7 @@ def test_what_fails_is_asked_for_again_and_keeps_nobody_else_from_their_turn(rec
     assert look(NOON + HOUR / 30) == ["a broken one"]
 
 
-def test_of_two_who_saw_the_same_turn_one_asks(recurring):
+def test_of_two_workers_that_saw_a_job_due_one_requests_it(recurring):
     recurring("test", 3600, tick)
     (one,) = schedule.recurring()
     assert [booth.write(schedule._asking(one, None)) for _ in range(2)] == [True, False]
@@ -79,7 +79,7 @@ def test_of_two_who_saw_the_same_turn_one_asks(recurring):
     assert ticks() == 2
 
 
-def test_a_clock_set_ahead_and_back_neither_silences_nor_repeats_it(recurring):
+def test_a_clock_set_ahead_and_back_neither_stops_nor_repeats_a_job(recurring):
     recurring("test", 3600, tick)
     look(NOON)
     assert look(NOON + timedelta(days=3650)) == ["test"]
@@ -88,7 +88,7 @@ def test_a_clock_set_ahead_and_back_neither_silences_nor_repeats_it(recurring):
     assert look(NOON + HOUR / 2) == []
 
 
-def test_the_minute_asks_and_then_runs_what_was_asked_for(recurring):
+def test_the_job_of_each_minute_requests_and_runs_due_jobs(recurring):
     kinds.job("test.came_round", lambda run: tick)
     try:
         recurring("test", 3600, lambda: jobs.enqueue("test.came_round", once_key="one"))
@@ -107,13 +107,13 @@ def beat(moment):
         return uptime.now()
 
 
-def test_time_is_lived_minute_by_minute():
+def test_uptime_is_counted_minute_by_minute():
     for minutes in range(61):
         last = beat(NOON + timedelta(minutes=minutes))
     assert last == uptime.Uptime(3600.0)
 
 
-def test_ten_years_by_the_clock_are_two_minutes_lived_and_doubted_for_a_day():
+def test_a_clock_jump_of_ten_years_counts_as_two_minutes_and_is_doubted_for_a_day():
     beat(NOON)
     later = beat(NOON + timedelta(days=3650))
     assert later.seconds == uptime.MOST_AT_ONCE
@@ -125,7 +125,7 @@ def test_ten_years_by_the_clock_are_two_minutes_lived_and_doubted_for_a_day():
     assert last.doubt == ""
 
 
-def test_a_jump_that_nobody_has_counted_yet_is_doubted_too():
+def test_a_clock_jump_not_yet_counted_is_doubted_too():
     beat(NOON)
     with time_machine.travel(NOON + timedelta(days=4), tick=False):
         assert uptime.now().doubt

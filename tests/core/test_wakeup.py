@@ -24,7 +24,7 @@ def hung():
     let_go.set()
 
 
-def test_a_job_wakes_its_kind_after_its_commit():
+def test_workers_of_a_kind_are_woken_after_the_commit_of_a_job():
     woken = threading.Event()
     former = wakeup.use(lambda kinds: woken.set())
     try:
@@ -41,7 +41,7 @@ def _refuse():
     raise Invalid
 
 
-def test_a_burst_wakes_a_few_times_and_once_more_at_its_end():
+def test_a_burst_of_jobs_sends_few_wakeups_and_one_at_its_end():
     woken, asked = [], []
     former = wakeup.use(lambda kinds: woken.append(len(asked)))
     try:
@@ -54,13 +54,13 @@ def test_a_burst_wakes_a_few_times_and_once_more_at_its_end():
     assert len(woken) <= 5
 
 
-def test_a_sender_that_hangs_holds_up_no_write(hung):
+def test_a_sender_that_hangs_delays_no_write(hung):
     for _ in range(20):
         booth.write(lambda: jobs.enqueue("test"))
     assert Job.objects.count() == 20
 
 
-def test_a_sender_that_breaks_is_logged_and_tried_again(caplog):
+def test_a_sender_that_fails_is_logged_and_called_again(caplog):
     woken = []
 
     def broken(kinds):
@@ -79,7 +79,7 @@ def test_a_sender_that_breaks_is_logged_and_tried_again(caplog):
     assert "cat" not in caplog.text
 
 
-def test_each_kind_is_named_once_however_often_it_was_asked_for():
+def test_each_kind_is_sent_once_however_often_it_was_requested():
     sent = []
     former = wakeup.use(sent.append)
     try:

@@ -30,7 +30,7 @@ def stored(store):
     return sorted((blob.name, blob.size) for blob in store)
 
 
-def test_what_is_put_is_read_listed_and_deleted(store):
+def test_a_stored_blob_is_read_listed_and_deleted(store):
     content = b"one" * 100_000
     blob = store.put([content[:7], b"", content[7:]])
     assert blob == (sha(content), len(content))
@@ -44,14 +44,14 @@ def test_what_is_put_is_read_listed_and_deleted(store):
         store.read(blob.digest)
 
 
-def test_nothing_is_a_content_too(store):
+def test_an_empty_blob_can_be_stored(store):
     blob = store.put([])
     assert blob == (sha(b""), 0)
     assert list(store.read(blob.digest)) == []
     assert store.size(blob.digest) == 0
 
 
-def test_the_same_bytes_are_there_once(store):
+def test_equal_bytes_are_stored_once(store):
     assert store.put([b"same"]) == store.put([b"sa", b"me"])
     assert len(stored(store)) == 1
 
@@ -64,7 +64,7 @@ def test_any_part_can_be_read(store, start, stop):
     assert b"".join(store.read(store.put([content]).digest, start, stop)) == content[start:stop]
 
 
-def test_content_that_is_not_what_it_was_said_to_be_is_refused(store):
+def test_content_that_does_not_match_its_announced_digest_is_refused(store):
     with pytest.raises(Invalid) as refusal:
         store.put([b"another"], digest=sha(b"one"))
     assert sha(b"another") in refusal.value.message
@@ -72,7 +72,7 @@ def test_content_that_is_not_what_it_was_said_to_be_is_refused(store):
     assert store.put([b"one"], digest=sha(b"one")).size == 3
 
 
-def test_more_than_the_most_is_refused_as_soon_as_it_is_passed(store):
+def test_content_over_the_maximum_is_refused_as_soon_as_it_exceeds_it(store):
     taken = []
 
     def chunks():
@@ -121,7 +121,7 @@ def test_a_blob_of_any_size_passes_through_little_memory(store):
         assert peak < allowed * MEGABYTE
 
 
-def test_what_is_old_and_has_no_reference_is_collected(store):
+def test_old_blobs_without_a_reference_are_collected(store):
     kept, gone, asked = store.put([b"kept"]), store.put([b"gone"]), []
 
     def referenced(digests):
@@ -137,7 +137,7 @@ def test_what_is_old_and_has_no_reference_is_collected(store):
     assert list(store.backend.list("collecting")) == []
 
 
-def test_what_is_put_again_is_young_again(store):
+def test_a_blob_stored_again_counts_as_new(store):
     blob = store.put([b"again"])
     later = clock.now() + blobs.FRESH + timedelta(minutes=1)
     if isinstance(store.backend, FsspecBackend):
@@ -149,7 +149,7 @@ def test_what_is_put_again_is_young_again(store):
     assert stored(store) == [blob]
 
 
-def test_a_store_nobody_has_used_is_empty(store):
+def test_an_unused_store_is_empty(store):
     assert stored(store) == []
     assert store.collect(lambda digests: ()) == blobs.Collected()
 
@@ -166,7 +166,7 @@ def test_foreign_files_are_neither_listed_nor_collected(tmp_path):
     assert len(list(folder.iterdir())) == 4
 
 
-def test_files_and_folders_are_the_owners_alone(tmp_path):
+def test_files_and_folders_are_readable_only_by_their_owner(tmp_path):
     store = blobs.store_at("", tmp_path / "blobs")
     store.put([b"private"])
     modes = {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "blobs").rglob("*") if path.is_file()}
@@ -174,7 +174,7 @@ def test_files_and_folders_are_the_owners_alone(tmp_path):
     assert (modes, folders) == ({0o600}, {0o700})
 
 
-def test_damaged_bytes_end_in_an_error_and_not_as_if_they_were_whole(tmp_path):
+def test_damaged_bytes_end_in_an_error(tmp_path):
     store = blobs.store_at("", tmp_path)
     blob = store.put([b"sound" * 1000])
     path = tmp_path / blobs.name_of(blob.digest)
@@ -183,7 +183,7 @@ def test_damaged_bytes_end_in_an_error_and_not_as_if_they_were_whole(tmp_path):
         list(store.read(blob.digest))
 
 
-def test_a_place_that_cannot_be_written_is_a_clear_refusal(tmp_path):
+def test_a_folder_that_cannot_be_written_is_refused_in_clear_words(tmp_path):
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(StorageUnavailable) as refusal:
         blobs.store_at("", tmp_path / "file").put([b"x"])
@@ -191,7 +191,7 @@ def test_a_place_that_cannot_be_written_is_a_clear_refusal(tmp_path):
 
 
 @pytest.mark.parametrize("url", ["nowhere://x", "hdfs-unknown://y"])
-def test_an_address_of_an_unknown_kind_is_a_clear_refusal(tmp_path, url):
+def test_an_address_of_an_unknown_kind_is_refused_in_clear_words(tmp_path, url):
     with pytest.raises(BadConfiguration):
         blobs.store_at(url, tmp_path)
 
@@ -257,7 +257,7 @@ def test_remembered_listings_are_dropped_before_each_look(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("scheme", ["file", "local"])
-def test_files_of_a_local_address_are_their_owners_alone(tmp_path, scheme):
+def test_files_of_a_local_address_are_readable_only_by_their_owner(tmp_path, scheme):
     store = blobs.store_at(f"{scheme}://{tmp_path}/there", tmp_path / "unused")
     path = store.path(store.put([b"private"]).digest)
     assert path is not None and stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -268,7 +268,7 @@ def test_files_of_a_local_address_are_their_owners_alone(tmp_path, scheme):
     ("error", "told"),
     [(OSError("disk"), True), (TimeoutError(), True), (TypeError("a bug"), False), (KeyError(), False)],
 )
-def test_a_failure_of_the_storage_is_told_and_a_mistake_in_code_stays_one(tmp_path, monkeypatch, error, told):
+def test_a_storage_failure_is_a_503_and_a_programming_error_is_raised_unchanged(tmp_path, monkeypatch, error, told):
     place = FsspecBackend(f"memory://{tmp_path.name}")
 
     def info(path):
@@ -279,7 +279,7 @@ def test_a_failure_of_the_storage_is_told_and_a_mistake_in_code_stays_one(tmp_pa
         place.info("a")
 
 
-def test_the_instances_blobs_lie_in_its_data_home_or_where_the_key_says(settings, configure):
+def test_blobs_are_stored_in_the_data_folder_or_at_blobs_url(settings, configure):
     assert blobs.of_instance().backend.root == settings.HOME.path / "blobs"
     configure(BLOBS_URL="memory://elsewhere")
     assert str(blobs.of_instance().backend) == "memory://elsewhere"

@@ -110,7 +110,7 @@ WHO = ["put 1", "put 2", "collect 1", "collect 2"]
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.sampled_from(WHO), min_size=4, max_size=40))
-def test_a_blob_that_was_stored_is_there(schedule):
+def test_a_blob_whose_put_succeeded_can_be_read(schedule):
     with tempfile.TemporaryDirectory() as folder:
         place, name, outcomes = run(schedule, folder)
     assert len(outcomes) == 2
@@ -118,7 +118,7 @@ def test_a_blob_that_was_stored_is_there(schedule):
         assert name in place.found
 
 
-def test_a_put_in_the_middle_of_a_collection_is_refused_and_works_again(tmp_path):
+def test_a_put_during_a_collection_is_refused_and_succeeds_when_repeated(tmp_path):
     """The collection has looked at the blob's age and is about to delete it."""
     steps = ["collect 1"] * 2  # its mark is set, the blob's age is read: the deletion is next
     place, name, outcomes = run([*steps, *["put 1"] * 6, "collect 1", *["put 2"] * 6], tmp_path)

@@ -26,8 +26,8 @@ def left(tmp_path, configure):
         for name, age in (("old", 25), ("young", 1)):
             path = files.temporary_path(folder / name)
             path.write_bytes(b"half")
-            at = clock.seconds() - age * 3600
-            os.utime(path, (at, at))
+            modified = clock.seconds() - age * 3600
+            os.utime(path, (modified, modified))
             found.append(path)
     yield found
     for path in found:

@@ -84,7 +84,7 @@ def test_an_upload_that_is_cut_off_is_visible_nowhere(s3, bucket, tmp_path, monk
     assert b"".join(whole.read(blob.digest)) == content
 
 
-def test_a_download_that_is_cut_off_is_an_error_and_not_the_end(s3, bucket, tmp_path, monkeypatch):
+def test_a_download_that_is_cut_off_is_an_error(s3, bucket, tmp_path, monkeypatch):
     content = os.urandom(20 * 1024 * 1024)
     blob = blobs.store_at(bucket, tmp_path).put([content])
     line = CutLine(s3.port, 1 << 40)
@@ -96,7 +96,7 @@ def test_a_download_that_is_cut_off_is_an_error_and_not_the_end(s3, bucket, tmp_
         list(chunks)
 
 
-def test_what_it_stores_are_plain_objects(s3: S3, bucket, tmp_path):
+def test_blobs_are_plain_objects_of_the_bucket(s3: S3, bucket, tmp_path):
     blob = blobs.store_at(bucket, tmp_path).put([b"plain"])
     path = bucket.removeprefix("s3://")
     assert s3.ask("GET", f"/{path}/{blobs.name_of(blob.digest)}") == b"plain"
