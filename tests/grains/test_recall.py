@@ -168,7 +168,7 @@ def test_of_a_crowd_seventeen_are_counted_whatever_else_the_answer_reads_of_them
     store.store_batch(memory.principal, items=said)
     first, *others = Grain.objects.order_by("pk").values_list("pk", flat=True)
     read = hydrate.load_grains(memory.principal.space or 0, [first, *others], ("active",))
-    shown = recall._build_grain(SearchHit(first, 1.0, "words", {}, (), (), tuple(others)), read)
+    shown = recall._build_grain(SearchHit(first, 1.0, "words", {}, (), (), tuple(others)), read, {})
     assert (shown["said"], len(shown["same"])) == (17, 16)
 
 
