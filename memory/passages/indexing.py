@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fluxcore import clock
+from fluxcore import clock, raw_sql
 from fluxcore.errors import FluxError
 from fluxcore.work.run import Apply, Run
 from memory.artifacts import content_types, contents
@@ -25,6 +25,20 @@ from memory.passages.splitting import Passage, split_text
 
 MAX_BYTES = 4 * 1024 * 1024  # of a file; the rest is not indexed
 FILES, MESSAGES = 200, 500  # of one job
+COLUMNS = (
+    "space",
+    "grain",
+    "store",
+    "file",
+    "message",
+    "version",
+    "first_line",
+    "last_line",
+    "heading",
+    "session",
+    "current",
+    "removed",
+)
 
 
 def index_file(run: Run) -> Apply | None:
@@ -73,19 +87,18 @@ def _write_passages(space: int, file: File, found: Sequence[Passage], *, deleted
 def _note(space: int, file: File, places: dict[int, Passage]) -> None:
     """Write where passages are now."""
     held = {row.grain_id: row for row in GrainSource.objects.filter(file=file.pk, grain__in=list(places))}
-    changed, new = [], []
-    for number, place in places.items():
-        row = held.get(number)
-        if row is None:
-            row = GrainSource(space_id=space, grain_id=number, store=file.store_id, file=file.pk)
-            new.append(row)
-        else:
-            changed.append(row)
+    new = [
+        (space, number, file.store_id, file.pk, None, file.version, one.first, one.last, one.heading, "", True, False)
+        for number, one in places.items()
+        if number not in held
+    ]
+    raw_sql.insert(GrainSource, COLUMNS, new)
+    for number, row in held.items():
+        place = places[number]
         row.version, row.first_line, row.last_line = file.version, place.first, place.last
         row.heading, row.current, row.removed = place.heading, True, False
-    GrainSource.objects.bulk_create(new, batch_size=500)
     fields = ["version", "first_line", "last_line", "heading", "current", "removed"]
-    GrainSource.objects.bulk_update(changed, fields, batch_size=200)
+    GrainSource.objects.bulk_update(held.values(), fields, batch_size=200)
 
 
 @dataclass(frozen=True)
@@ -154,10 +167,10 @@ def _write_messages(space: int, store: Store, gone: Sequence[int], new: Sequence
     made.close_made(space, sorted(set(numbers) - set(said_elsewhere)), now)
     grains = made.insert_made(space, MESSAGE, [said.made for said in new], now)
     rows = [
-        GrainSource(space_id=space, grain_id=grain, store=store.pk, message=said.message, session=said.session)
+        (space, grain, store.pk, None, said.message, 0, 0, 0, "", said.session, True, False)
         for grain, said in zip(grains, new, strict=True)
     ]
-    GrainSource.objects.bulk_create(rows, batch_size=500)
+    raw_sql.insert(GrainSource, COLUMNS, rows)
 
 
 def index_store(run: Run) -> Apply | None:

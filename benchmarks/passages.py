@@ -1,0 +1,112 @@
+"""What passages cost, in processor time of one process: medians of interleaved rounds.
+
+Indexing a file of 1,000 passages against storing the same texts as memories; and recall in a space after another space
+got all these files, against before.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.home import prepare
+
+ROUNDS, PASSAGES, RECALLS = 5, 1_000, 100
+_WORDS = ("garden", "bean", "water", "fence", "ferry", "office", "winter", "bridge", "market", "copper", "violin")
+
+
+def main() -> None:
+    prepare()
+    with_files, plain = _spaces()
+    _store(plain, _texts(0))
+    before = [_recalls(plain) for _ in range(ROUNDS + 1)][1:]
+    indexed, stored = [], []
+    for number in range(1, ROUNDS + 2):  # the first round warms up
+        texts = _texts(number)
+        indexed.append(_index(with_files, f"{number}.md", texts))
+        stored.append(_store(plain if number == 1 else _space(f"plain {number}"), texts))
+    after = [_recalls(plain) for _ in range(ROUNDS + 1)][1:]
+    rows = [
+        _row(indexed[1:], stored[1:], f"index {PASSAGES} passages ÷ store them as memories", "≤ 1.1", 1e3, "ms"),
+        _row(after, before, f"recall beside {ROUNDS + 1},000 passages of another space ÷ before", "≤ 1.1", 1e6, "µs"),
+    ]
+    print(json.dumps(rows))
+
+
+def _texts(seed: int) -> list[str]:
+    chance = random.Random(seed)
+    return [
+        f"Note {seed}-{number}: " + " ".join(chance.choices(_WORDS, k=36)) + f" in {chance.randint(1900, 2026)}."
+        for number in range(PASSAGES)
+    ]
+
+
+def _space(name: str) -> Any:
+    from accounts import agents
+    from accounts.principals import find_space, shell
+
+    name = name.replace(" ", "-")
+    agents.create_space(shell(), name=name)
+    return shell(find_space(name))
+
+
+def _spaces() -> tuple[Any, Any]:
+    from memory.artifacts import stores
+
+    with_files = _space("files")
+    stores.create_store(with_files, key="notes", recallable=True)
+    return with_files, _space("plain")
+
+
+def _index(who: Any, path: str, texts: list[str]) -> float:
+    """Seconds of the worker's part. Encoding is left out: it is the same for both."""
+    from fluxcore.writes import booth
+    from memory.artifacts import files
+    from memory.artifacts.models import File
+    from memory.passages import indexing
+
+    files.put_file(who, store="notes", path=path, content=files.of_text("\n\n".join(texts)))
+
+    def work() -> None:
+        file = File.objects.select_related("store").get(path=path)
+        found = indexing._passages(file)
+        booth.write(lambda: indexing._write_passages(who.space, file, found, deleted=False))
+
+    return _seconds(work)
+
+
+def _store(who: Any, texts: list[str]) -> float:
+    from memory.grains import store
+
+    def work() -> None:
+        for start in range(0, len(texts), 100):
+            store.store_batch(who, items=[{"content": text} for text in texts[start : start + 100]])
+
+    return _seconds(work)
+
+
+def _recalls(who: Any) -> float:
+    from memory.recall import recall
+
+    asked = [f"Which note is about the {first} and the {second}?" for first in _WORDS for second in _WORDS][:RECALLS]
+    return _seconds(lambda: [recall.recall(who, query=query) for query in asked]) / RECALLS
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+def _row(ours: list[float], theirs: list[float], what: str, goal: str, factor: float, unit: str) -> dict[str, Any]:
+    ratio = statistics.median(one / other for one, other in zip(ours, theirs, strict=True))
+    measured = f"{statistics.median(ours) * factor:.0f} ÷ {statistics.median(theirs) * factor:.0f} {unit} CPU"
+    return {"what": what, "ratio": ratio, "goal": goal, "measured": measured, "rounds": ours}
+
+
+if __name__ == "__main__":
+    main()
