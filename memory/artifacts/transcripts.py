@@ -183,14 +183,17 @@ def stored_message(row: Message) -> dict[str, Any]:
 
 @handles(calls.PopMessages, asks=_writes, refused=refusals.noted_as("pop_messages"))
 def pop_messages(call: RunningCall, request: calls.PopMessages) -> Change:
-    """Remove the newest messages."""
+    """Remove the newest messages, or those of given numbers that are still there."""
+    if request.seqs is not None and request.count is not None:
+        raise Invalid("Give count or seqs, not both.", field="seqs")
     ticket = quotas.share(call)
 
     def change() -> dict[str, Any]:
         ticket.take()
         store, _ = read_state(call.principal, request.store, "")
-        newest = Message.objects.filter(store=store.id, removal="").order_by("-seq")[: request.count or 1]
-        rows = list(newest)[::-1]
+        wanted = Message.objects.filter(store=store.id, removal="").order_by("-seq")
+        wanted = wanted[: request.count or 1] if request.seqs is None else wanted.filter(seq__in=request.seqs)
+        rows = list(wanted)[::-1]
         removal = _remove(call, store, [row.pk for row in rows])
         messages = [stored_message(row) for row in rows]
         return {"removal": removal, "messages": messages, "count": len(rows), "total": store.messages - len(rows)}
