@@ -9,26 +9,18 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from flux import paths
 from flux.client import FluxClient
 from flux.memory import tree
+from flux.memory.addresses import Coordinates, address_of, coordinates_in, find_store, open_store
 from flux.memory.copying import Dir, copy_tree
 from flux.memory.errors import AccessDenied, MemoryStoreError, translated
 from flux.memory.keyed import KeyedStore, client_of
 from flux.memory.local_tree import LocalTree
 from flux.memory.sync import also_aio, class_also_aio
 from flux.memory.tree import MemoryMeta
-from fluxcore.errors import NotFound
-
-
-class _Coordinates(NamedTuple):
-    """Where a key is; None: the token's space, and `default`."""
-
-    org: str | None = None
-    project: str | None = None
-    domain: str | None = None
 
 
 class _Exists:
@@ -70,7 +62,7 @@ class MemoryStore:
                 "A store with a key has neither root nor messages: both are on the server. Leave them out, and add "
                 "messages with extend()."
             )
-        where = _coordinates_in(remote_path, key) if remote_path else _Coordinates()
+        where = coordinates_in(remote_path, key) if remote_path else Coordinates()
         self._open_keyed(client, create=False, where=where)
 
     def _open_folder(self, root: Path | str | None, messages: Sequence[dict[str, Any]] | None) -> None:
@@ -84,20 +76,12 @@ class MemoryStore:
         stored = self._tree.load()
         self.messages = list(messages) if messages else stored
 
-    def _open_keyed(self, client: FluxClient | None, *, create: bool, where: _Coordinates) -> None:
+    def _open_keyed(self, client: FluxClient | None, *, create: bool, where: Coordinates) -> None:
         with translated():
             key = paths.checked_key(self.key or "")
             server = client_of(client)
-            make = server.create_store if create else server.open_store
-            facts = make(
-                key,
-                read_only_prefixes=list(self._own_prefixes) or None,
-                audit=self.audit,
-                keep_versions=self.keep_versions,
-                org=where.org,
-                project=where.project,
-                domain=where.domain,
-            )
+            policy = {"audit": self.audit, "keep_versions": self.keep_versions}
+            facts = open_store(server, key, where, self._own_prefixes, policy, create=create)
             self._tree = KeyedStore(server, facts["store"])
             self.messages = self._tree.load()
         # The policy is the store's; this handle may only add read-only prefixes to it.
@@ -120,7 +104,7 @@ class MemoryStore:
         client: FluxClient | None = None,
     ) -> MemoryStore:
         """Create a store with a key; MemoryStoreError if it exists."""
-        where = _Coordinates(org, project, domain)
+        where = Coordinates(org, project, domain)
         return cls._keyed(key, read_only_prefixes, audit, keep_versions, client, create=True, where=where)
 
     @class_also_aio
@@ -137,7 +121,7 @@ class MemoryStore:
         client: FluxClient | None = None,
     ) -> MemoryStore:
         """Open a store with a key, and create it if there is none. An existing one keeps its own policy."""
-        where = _Coordinates(org, project, domain)
+        where = Coordinates(org, project, domain)
         return cls._keyed(key, read_only_prefixes, audit, keep_versions, client, create=False, where=where)
 
     @classmethod
@@ -150,7 +134,7 @@ class MemoryStore:
         client: FluxClient | None,
         *,
         create: bool,
-        where: _Coordinates,
+        where: Coordinates,
     ) -> MemoryStore:
         store = cls.__new__(cls)
         store.key, store.root, store.remote_path = key, None, None
@@ -172,7 +156,8 @@ class MemoryStore:
         client: FluxClient | None = None,
     ) -> bool:
         """Whether there is a store with that key: `await MemoryStore.exists(key=...)`."""
-        return await asyncio.to_thread(_is_there, key, org, project, domain, client)
+        where = Coordinates(org, project, domain)
+        return await asyncio.to_thread(find_store, key, where, client) is not None
 
     def has_path(self, rel_path: str) -> bool:
         """Whether there is a file or folder of that path: `store.exists(path)`."""
@@ -192,14 +177,7 @@ class MemoryStore:
         client: FluxClient | None = None,
     ) -> str:
         """Address of a store, as flyte computes it; with `storage_root` the one below a bucket or folder of flyte's."""
-        with translated():
-            coordinates = [
-                paths.checked_name(org, "org") if org else client_of(client).me()["space"],
-                paths.checked_name(project or paths.DEFAULT, "project"),
-                paths.checked_name(domain or paths.DEFAULT, "domain"),
-                paths.checked_key(key),
-            ]
-            return paths.remote_path(paths.storage_root(storage_root), *coordinates)
+        return address_of(key, Coordinates(org, project, domain), storage_root, client)
 
     def append(self, message: dict[str, Any]) -> None:
         """Add a message to the end of the list `messages`."""
@@ -362,30 +340,3 @@ def _checked_prefixes(prefixes: Sequence[str]) -> tuple[str, ...]:
         for prefix in prefixes:
             paths.checked_prefix(prefix)
     return tuple(prefixes)
-
-
-def _is_there(key: str, org: str | None, project: str | None, domain: str | None, client: FluxClient | None) -> bool:
-    with translated():
-        paths.checked_key(key)
-        server = client_of(client)
-        if org is None and project is None and domain is None:
-            try:
-                return server.get_store(key)["key"] == key
-            except NotFound:
-                return False
-        page = server.list_stores(
-            key=key,
-            org=org or server.me()["space"],
-            project=project or paths.DEFAULT,
-            domain=domain or paths.DEFAULT,
-            limit=1,
-        )
-        return page["count"] > 0
-
-
-def _coordinates_in(remote_path: str, key: str) -> _Coordinates:
-    """Organisation, project and domain in an address."""
-    *_, org, project, domain, name = ["", "", "", "", *remote_path.split("/")]
-    if not remote_path.endswith(paths.remote_path("", org, project, domain, key)) or name != key:
-        raise MemoryStoreError(f"{remote_path!r} is not the address of a store with the key {key!r}.")
-    return _Coordinates(org, project, domain)
