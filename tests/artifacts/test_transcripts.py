@@ -136,4 +136,4 @@ def test_messages_are_removed_by_their_numbers(alice):
     alice.post("/stores/notes/messages/restore", {"removal": removed["removal"]})
     assert said(alice) == ["a", "b", "c", "d"]
     for wrong in ({"seqs": [1], "count": 1}, {"seqs": []}, {"seqs": [-1]}, {"seqs": "1"}):
-        refused(alice.post("/stores/notes/messages/pop", wrong), "invalid")
+        refused(alice.post("/stores/notes/messages/pop", wrong), 422, "invalid")
