@@ -44,7 +44,7 @@ class _LocalDestination:
         self.folder = folder
 
     def put(self, source: Path, path: str) -> None:
-        place = self.folder / path
+        place = self._below_no_link(path)
         place.parent.mkdir(parents=True, exist_ok=True)
         with source.open("rb") as content, files.replacing_file(place) as copy:
             shutil.copyfileobj(content, copy)
@@ -54,9 +54,15 @@ class _LocalDestination:
         return sorted(one.name for one in place.iterdir()) if place.is_dir() else []
 
     def remove(self, path: str) -> None:
-        place = self.folder / path
-        if place.parent.resolve() == place.parent:  # below no symbolic link
-            place.unlink(missing_ok=True)
+        self._below_no_link(path).unlink(missing_ok=True)
+
+    def _below_no_link(self, path: str) -> Path:
+        place = self.folder
+        for name in path.split("/")[:-1]:
+            place = place / name
+            if place.is_symlink():
+                raise MemoryStoreError(f"{place} is a symbolic link. Nothing is copied through it; remove it first.")
+        return self.folder / path
 
 
 class _RemoteDestination:

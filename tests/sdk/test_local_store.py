@@ -188,6 +188,10 @@ def test_copies(root, tmp_path):
     assert copy.list_paths() == ["notes/a", "somebody.txt"], "what is deleted does not come back"
     assert (copy.read_text("notes/a"), said(copy)) == ("new", ["hi"])
     assert store.save(str(root)) == Dir(str(root))
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "notes").symlink_to(tmp_path / "copy")
+    with pytest.raises(MemoryStoreError, match="symbolic link"):
+        store.save(tmp_path / "linked")
     for folder in (root / "inside", root.parent):
         with pytest.raises(MemoryStoreError, match="contain each other"):
             store.save(str(folder))

@@ -13,7 +13,8 @@ import pytest
 from flux import paths
 from flux.agents import resolve_memory, resolve_memory_sync
 from flux.client import FluxClient
-from flux.memory import AccessDenied, ConcurrencyError, MemoryMeta, MemoryStore, MemoryStoreError
+from flux.errors import Unreachable
+from flux.memory import AccessDenied, ConcurrencyError, MemoryMeta, MemoryStore, MemoryStoreError, keyed
 from tests.sdk.memory_messages import ALL, said, sha, user
 
 
@@ -373,6 +374,52 @@ def test_references(server):
         MemoryStore().reference()
 
 
+def test_many_pages_and_batches(server, monkeypatch):
+    monkeypatch.setattr(keyed, "PAGE", 2)
+    monkeypatch.setattr(keyed, "BATCH_BYTES", 100)
+    one, other = MemoryStore.create(key="k"), MemoryStore.get_or_create(key="k")
+    one.extend(user(str(number)) for number in range(5))
+    one.append(user("long " * 50))
+    one.save()
+    other.extend([user("a"), user("b"), user("c")])
+    other.save()
+    again = MemoryStore.get_or_create(key="k")
+    assert said(again) == said(other) == ["0", "1", "2", "3", "4", "long " * 50, "a", "b", "c"]
+    del again.messages[1:6]
+    again.save()
+    one.save()
+    assert said(one) == said(again) == ["0", "a", "b", "c"]
+    for number in range(5):
+        one.write_text(f"{number}.md", "x")
+    assert len(one.list_paths()) == 5
+
+
+def test_a_flush_that_fails_in_the_middle_goes_on(server, monkeypatch):
+    """Some batches arrived, then the connection broke: nothing is lost and nothing twice."""
+    monkeypatch.setattr(keyed, "PAGE", 1)
+    store, other = MemoryStore.create(key="k"), MemoryStore.get_or_create(key="k")
+    store.extend(user(text) for text in "abc")
+    send, sent = store._tree._send, []
+
+    def breaks(key, batch):
+        if len(sent) == 2:
+            raise Unreachable("broken")
+        sent.append(batch)
+        return send(key, batch)
+
+    monkeypatch.setattr(store._tree, "_send", breaks)
+    with pytest.raises(MemoryStoreError, match="broken"):
+        store.save()
+    monkeypatch.undo()
+    monkeypatch.setenv("FLUX_URL", server.url)
+    other.append(user("x"))
+    other.save()
+    store.save()
+    assert said(store) == ["a", "b", "x", "c"]
+    other.save()
+    assert said(other) == said(store)
+
+
 def test_a_flush_whose_answer_was_lost_counts_once(server):
     """The server has the messages, the answer is lost, and the next flush sends them again."""
 
@@ -383,8 +430,6 @@ def test_a_flush_whose_answer_was_lost_counts_once(server):
             answer = super().send(request)
             if request.method == "POST" and self.lost:
                 self.lost -= 1
-                from flux.errors import Unreachable
-
                 raise Unreachable("lost")
             return answer
 
