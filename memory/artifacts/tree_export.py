@@ -85,7 +85,7 @@ class _TreeWriter:
         actor = facts["actor"] or facts["updated_by"]
         meta = MemoryMeta(path, file.sha, _stamp(facts["updated_at"]), actor, facts["reason"], file.size)
         self._put(tree.meta_file(path), meta.as_json())
-        self._add_versions(path)
+        self._add_versions(path, file)
 
     def _opened(self, facts: dict[str, Any]) -> tuple[dict[str, Any], OpenedFile] | None:
         """A file with the facts of the same content: it may be written while it is exported."""
@@ -100,28 +100,33 @@ class _TreeWriter:
                 return None
         raise Busy(f"{path!r} is written too often to be exported. Nothing was written; try again.", retry_after=1)
 
-    def _add_versions(self, path: str) -> None:
+    def _add_versions(self, path: str, file: OpenedFile) -> None:
         """Kept versions, and the entries of the log for all of them."""
         store, old_sha = self.store["store"], ""
         found = versions.list_versions(self.principal, store=store, path=path, limit=PAGE)["versions"]
         for row in reversed(found):
-            name = self._add_version(path, row) if self.store["keep_versions"] and row["kept"] else ""
+            name = self._add_version(path, row, file) if self.store["keep_versions"] and row["kept"] else ""
             event = {"ts": _stamp(row["at"]), "op": row["op"], "path": path, "old_sha": old_sha, "new_sha": row["sha"]}
             event |= {"actor": row["actor"] or row["by"], "reason": row["reason"], "version_file": name}
             self.events.append((row["at"], event))
             old_sha = row["sha"]
 
-    def _add_version(self, path: str, row: dict[str, Any]) -> str:
+    def _add_version(self, path: str, row: dict[str, Any], current: OpenedFile) -> str:
         name = paths.version_file(path, datetime.fromisoformat(row["at"]), row["sha"])
         if (self.folder / name).exists():  # the same content twice in one second
             name = f"{name.removesuffix('.txt')}_{row['version']:08x}.txt"
-        try:
-            content = reading.open_file(self.principal, store=self.store["store"], path=path, version=row["version"])
-        except (NotFound, Gone):
-            return ""  # pruned meanwhile
+        content = current if row["version"] == current.version else self._old_content(path, row["version"])
+        if content is None:
+            return ""
         self._put(name, content)
         self.tally["versions"] += 1
         return name
+
+    def _old_content(self, path: str, version: int) -> OpenedFile | None:
+        try:
+            return reading.open_file(self.principal, store=self.store["store"], path=path, version=version)
+        except (NotFound, Gone):
+            return None  # pruned meanwhile
 
     def add_messages(self) -> None:
         messages: list[dict[str, Any]] = []
