@@ -126,6 +126,18 @@ def remote_path(root: str, org: str, project: str, domain: str, key: str) -> str
     return joined(root, NAMESPACE, LAYOUT, org, project, domain, key)
 
 
+def storage_root(address: str) -> str:
+    """The part of flyte's raw data address that all runs share: a bucket, or a folder without the part of one run."""
+    address = address.rstrip("/")
+    scheme, found, rest = address.partition("://")
+    if found and (bucket := rest.partition("/")[0]):
+        return f"{scheme}://{bucket}"
+    parts = address.rsplit("/", 2)
+    if len(parts) == 3 and parts[2] and parts[1] in ("rd", "raw_data"):
+        return parts[0] if parts[1] == "rd" else f"{parts[0]}/raw_data"
+    return address
+
+
 def version_file(path: str, at: datetime, sha: str) -> str:
     """Name of a version of a file in flyte's layout, by path, time to the second and digest."""
     stamp = at.astimezone(UTC).isoformat(timespec="seconds").replace(":", "-")

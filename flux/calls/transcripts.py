@@ -1,4 +1,4 @@
-"""Declared calls on the transcript of a store. Handlers: `memory/artifacts/transcript.py`."""
+"""Declared calls on the transcript of a store. Handlers: `memory/artifacts/transcripts.py`."""
 
 from typing import Annotated, Any, ClassVar
 
@@ -71,13 +71,16 @@ class ReadMessages(TranscriptRead, Answers[MessagePage]):
 
 
 class PopMessages(TranscriptWrite, Answers[MessagesRemoved]):
-    """Remove the newest messages and return them. It can be undone."""
+    """Remove the newest messages, or those with given numbers, and return them. It can be undone."""
 
     sdk, verb, rest = "pop_messages", "transcript.pop", "POST /stores/{store}/messages/pop"
     title, shell = "Remove the newest messages", ("pop {store}",)
     example = {"store": "notes"}
 
     count: Annotated[int, Field(ge=1, le=MAX_MESSAGES)] | None = Field(None, description="How many. Default 1.")
+    seqs: Annotated[list[VersionOrNone], Field(min_length=1, max_length=MAX_MESSAGES)] | None = Field(
+        None, description="Numbers of the messages to remove, instead of the newest ones."
+    )
 
 
 class ClearMessages(TranscriptWrite, Answers[MessagesRemoved]):

@@ -352,12 +352,19 @@ class StoreCalls:
         *,
         actor: str | None = None,
         count: int | None = None,
+        seqs: Sequence[int] | None = None,
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> CallArguments[MessagesRemoved]:
-        """Remove the newest messages and return them. It can be undone."""
+        """Remove the newest messages, or those with given numbers, and return them. It can be undone."""
         return CallArguments(
-            body={"reason": reason, "idempotency_key": idempotency_key, "actor": actor, "count": count},
+            body={
+                "reason": reason,
+                "idempotency_key": idempotency_key,
+                "actor": actor,
+                "count": count,
+                "seqs": list(seqs) if seqs is not None else None,
+            },
             path={"store": store},
         )
 

@@ -116,6 +116,12 @@ def _find(principal: Principal, where: dict[str, str]) -> Store | None:
     return Store.objects.filter(space=names.space_of(principal), deleted_at=None, **where).first()
 
 
+def find_or_create(call: RunningCall, where: dict[str, str]) -> tuple[Store, bool]:
+    """The store of those coordinates, created with the usual policy if there is none; and whether it was."""
+    found = _find(call.principal, where)
+    return (found, False) if found is not None else (_create(call, where, {}), True)
+
+
 def _create(call: RunningCall, where: dict[str, str], policy: dict[str, Any]) -> Store:
     space = names.space_of(call.principal)
     store = Store.objects.create(

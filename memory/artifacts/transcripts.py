@@ -7,7 +7,7 @@ overwritten. A removed message keeps its number and can be restored until STORE_
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -52,39 +52,46 @@ _reads, _writes = names.asks_for_transcript("transcript.read"), names.asks_for_t
 
 @handles(calls.AppendMessages, asks=_writes, refused=refusals.noted_as("append_messages"))
 def append_messages(call: RunningCall, request: calls.AppendMessages) -> Change:
-    prepared = [_prepared(message, request) for message in request.messages]
+    rows = [prepared(message, request.session, request.speaker) for message in request.messages]
     origin = origin_of(call.principal, request.provenance)
-    ticket = quotas.share(call, len(prepared))
+    ticket = quotas.share(call, len(rows))
 
     def change() -> dict[str, Any]:
         ticket.take()
         store, _ = stores.state_or_new(call, request.store, "", create=request.create is True)
-        size, now = sum(row["size"] for row in prepared), clock.now()
-        quotas.check_room(store, files=0, size=size)
-        with connection.cursor() as cursor:
-            cursor.execute(_NEXT, [len(prepared), store.id])
-            first = cursor.fetchone()[0] - len(prepared)
-        by = {"origin": origin, "at": now, "writer": call.principal.actor, "actor": request.actor or "", "removal": ""}
-        rows = [
-            {"store": store.id, "uuid": uuid.uuid4(), "seq": first + at, **row, **by} for at, row in enumerate(prepared)
-        ]
-        raw_sql.insert(Message, _COLUMNS, [[row[name] for name in _COLUMNS] for row in rows])
-        quotas.count_in_store(store.space, store.id, messages=len(rows), message_size=size)
-        last = first + len(rows) - 1
-        call.record(f"stores/{store.target}/messages", first=first, last=last)
-        _announce(call, store, "messages.appended", first=first, last=last)
-        if store.recallable:
-            hooks.messages_appended(store, first, last)
-        return {"seqs": list(range(first, last + 1)), "count": len(rows), "total": store.messages + len(rows)}
+        first = add(call, store, rows, origin, request.actor or "")
+        return {"seqs": list(range(first, first + len(rows))), "count": len(rows), "total": store.messages + len(rows)}
 
     return change
+
+
+def add(call: RunningCall, store: StoreState, prepared_rows: list[dict[str, Any]], origin: str, actor: str) -> int:
+    """Append messages inside a running write; the number of the first."""
+    size, now = sum(row["size"] for row in prepared_rows), clock.now()
+    quotas.check_room(store, files=0, size=size)
+    with connection.cursor() as cursor:
+        cursor.execute(_NEXT, [len(prepared_rows), store.id])
+        first: int = cursor.fetchone()[0] - len(prepared_rows)
+    by = {"origin": origin, "at": now, "writer": call.principal.actor, "actor": actor, "removal": ""}
+    rows = [
+        {"store": store.id, "uuid": uuid.uuid4(), "seq": first + at, **row, **by}
+        for at, row in enumerate(prepared_rows)
+    ]
+    raw_sql.insert(Message, _COLUMNS, [[row[name] for name in _COLUMNS] for row in rows])
+    quotas.count_in_store(store.space, store.id, messages=len(rows), message_size=size)
+    last = first + len(rows) - 1
+    call.record(f"stores/{store.target}/messages", first=first, last=last)
+    _announce(call, store, "messages.appended", first=first, last=last)
+    if store.recallable:
+        hooks.messages_appended(store, first, last)
+    return first
 
 
 def _announce(call: RunningCall, store: StoreState, kind: str, **data: Any) -> None:
     call.event(kind, f"stores/{store.uuid}", {"store": str(store.uuid), **data})
 
 
-def _prepared(message: dict[str, Any], request: calls.AppendMessages) -> dict[str, Any]:
+def prepared(message: dict[str, Any], session: str | None = None, speaker: str | None = None) -> dict[str, Any]:
     """The columns of a message that do not depend on the store."""
     body = dumps(message)
     size = len(body.encode())
@@ -95,8 +102,8 @@ def _prepared(message: dict[str, Any], request: calls.AppendMessages) -> dict[st
         "text": "\n".join(texts_of(message)).casefold().replace("\0", ""),
         "size": size,
         "role": _label(message.get("role"), 64),
-        "session": request.session or _label(message.get("session") or message.get("session_id"), 128),
-        "speaker": _label(message.get("name") or message.get("speaker"), 128) or request.speaker or "",
+        "session": session or _label(message.get("session") or message.get("session_id"), 128),
+        "speaker": _label(message.get("name") or message.get("speaker"), 128) or speaker or "",
         "said_at": _moment(next((message[name] for name in _TIMES if name in message), None)),
     }
 
@@ -168,6 +175,12 @@ def read_messages(principal: Principal, request: calls.ReadMessages) -> dict[str
     }
 
 
+def all_messages(store: StoreState) -> Iterator[dict[str, Any]]:
+    """The whole transcript in order, inside a running write."""
+    rows = Message.objects.filter(store=store.id, removal="").order_by("seq").values_list("body", flat=True)
+    return (loads(body.encode()) for body in rows.iterator())
+
+
 def stored_message(row: Message) -> dict[str, Any]:
     return {
         "seq": row.seq,
@@ -183,14 +196,17 @@ def stored_message(row: Message) -> dict[str, Any]:
 
 @handles(calls.PopMessages, asks=_writes, refused=refusals.noted_as("pop_messages"))
 def pop_messages(call: RunningCall, request: calls.PopMessages) -> Change:
-    """Remove the newest messages."""
+    """Remove the newest messages, or those of given numbers that are still there."""
+    if request.seqs is not None and request.count is not None:
+        raise Invalid("Give count or seqs, not both.", field="seqs")
     ticket = quotas.share(call)
 
     def change() -> dict[str, Any]:
         ticket.take()
         store, _ = read_state(call.principal, request.store, "")
-        newest = Message.objects.filter(store=store.id, removal="").order_by("-seq")[: request.count or 1]
-        rows = list(newest)[::-1]
+        wanted = Message.objects.filter(store=store.id, removal="").order_by("-seq")
+        wanted = wanted[: request.count or 1] if request.seqs is None else wanted.filter(seq__in=request.seqs)
+        rows = list(wanted)[::-1]
         removal = _remove(call, store, [row.pk for row in rows])
         messages = [stored_message(row) for row in rows]
         return {"removal": removal, "messages": messages, "count": len(rows), "total": store.messages - len(rows)}

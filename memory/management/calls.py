@@ -104,14 +104,18 @@ class CallCommand(AnswerCommand):
 
     group: ClassVar[str]
     place: ClassVar[str] = ""  # the field that names the place: by position (agent), as an option (board), or none
+    # Actions that are no call, with what they take by position; `run_own` does them.
+    own: ClassVar[dict[str, str]] = {}
+    own_options: ClassVar[tuple[str, ...]] = ()  # options of calls that they take, too
 
     def arguments(self, parser: CommandParser) -> None:
         self.lines = lines(registry.calls(self.group), self.group)
         usual: dict[str, Any] = {"nargs": "?", "default": "list"} if "list" in self.lines else {}
-        parser.add_argument("action", choices=list(self.lines), **usual)
+        parser.add_argument("action", choices=[*self.lines, *self.own], **usual)
         if self.place == "agent":
             parser.add_argument("agent", nargs="?", help="agent that owns the memory")
-        usage = ", ".join(f"{line.action} {line.usage}".strip() for line in self.lines.values())
+        usages = {line.action: line.usage for line in self.lines.values()} | self.own
+        usage = ", ".join(f"{action} {takes}".strip() for action, takes in usages.items())
         parser.add_argument("arguments", nargs="*", metavar="KEY ...", help=usage)
         if self.place == "board":
             parser.add_argument("--board", help="name of the board (default main)")
@@ -157,6 +161,10 @@ class CallCommand(AnswerCommand):
         return shell(find_space(options["space"]))
 
     def run(self, options: dict[str, Any]) -> None:
+        if options["action"] in self.own:
+            self._check_own(options["action"], options)
+            self.run_own(options["action"], options)
+            return
         line = self.lines[options["action"]]
         given = self._given(line, options)
         call = line.offer.call
@@ -165,6 +173,19 @@ class CallCommand(AnswerCommand):
             self.confirm(options["confirm"], str(given[field]), what=what)
         more = {"reason": options["reason"]} if issubclass(call, Write) else {}
         self.show(line.action, call, handler(call)(self.who(options), **given, **more), given)
+
+    def run_own(self, action: str, options: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    def _check_own(self, action: str, options: dict[str, Any]) -> None:
+        takes = self.own[action]
+        if len(options["arguments"]) != len(takes.split()):
+            raise Invalid(f"{action} takes {takes}.", field="arguments")
+        other = next(
+            (name for name in self._options() if options[name] is not None and name not in self.own_options), None
+        )
+        if other is not None:
+            raise Invalid(f"{action} takes no --{_flag(other)}.", field=other)
 
     def _given(self, line: CommandLine, options: dict[str, Any]) -> dict[str, Any]:
         """The fields of the call: those the line sets, those typed by position, and options."""

@@ -125,3 +125,15 @@ def test_transcripts_take_capabilities_of_their_own(alice, with_stores):
 def test_too_large_messages_are_refused_whole(alice):
     assert refused(say(alice, "small", "x" * 300_000), 413, "too_large")["limit"] == 256 * 1024
     assert not Message.objects.exists()
+
+
+def test_messages_are_removed_by_their_numbers(alice):
+    say(alice, *"abcd")
+    removed = alice.post("/stores/notes/messages/pop", {"seqs": [3, 1, 99]}).json()
+    assert [one["message"]["content"] for one in removed["messages"]] == ["a", "c"]
+    assert (removed["count"], removed["total"]) == (2, 2) and said(alice) == ["b", "d"]
+    assert alice.post("/stores/notes/messages/pop", {"seqs": [1]}).json()["count"] == 0
+    alice.post("/stores/notes/messages/restore", {"removal": removed["removal"]})
+    assert said(alice) == ["a", "b", "c", "d"]
+    for wrong in ({"seqs": [1], "count": 1}, {"seqs": []}, {"seqs": [-1]}, {"seqs": "1"}):
+        refused(alice.post("/stores/notes/messages/pop", wrong), 422, "invalid")

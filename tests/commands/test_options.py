@@ -82,6 +82,8 @@ WORKS = [
     "flux_import {notes} --dry-run",
     "flux_export {export}",
     "flux_export {export} --format dot",
+    "flux_files export kept {exported}",
+    "flux_files import {folder} --store brought",
     "flux_init --no-input",
     "flux_jobs list",
     "flux_jobs show {waiting}",
@@ -208,6 +210,8 @@ REFUSED = [
     "flux_export",
     "flux_export {nowhere}/x",
     "flux_export -",
+    "flux_files export nowhere {exported}",
+    "flux_files import {folder}",
     "flux_export {export} --space nowhere",
     "flux_export {export} --around {grain}",
     "flux_export {export} --format dot --around banana",
@@ -306,6 +310,9 @@ def things(run, tmp_path, request, settings):
     run("flux_kv", "write", "helper", "kept", "1")
     run("flux_board", "write", "kept", "1")
     run("flux_board", "make", "spare")
+    run("flux_files", "create", "kept")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.md").write_text("a")
     run("flux_board", "add", "claimed", "1")
     return {
         "lock": run("flux_board", "lock", "held", "--json").json()["token"],
@@ -323,6 +330,8 @@ def things(run, tmp_path, request, settings):
         "password": tmp_path / "password",
         "notes": tmp_path / "notes.md",
         "export": tmp_path / "export",
+        "exported": tmp_path / "exported",
+        "folder": tmp_path / "folder",
     }
 
 

@@ -1,0 +1,26 @@
+"""Memory for agent frameworks."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from flux.memory import MemoryStore
+
+_log = logging.getLogger(__name__)
+
+
+def resolve_memory_sync(memory_key: str | None, audit: bool = True) -> MemoryStore | None:
+    """The store with that key, made if there is none; None if it cannot be opened: a run goes on without memory."""
+    if not memory_key:
+        return None
+    try:
+        return MemoryStore.get_or_create(key=memory_key, audit=audit)
+    except Exception as error:  # whatever it is, it is no reason to end a run
+        _log.warning("The memory %r cannot be opened, so this run has none: %s", memory_key, error)
+        return None
+
+
+async def resolve_memory(memory_key: str | None, audit: bool = True) -> MemoryStore | None:
+    """`resolve_memory_sync` in a thread."""
+    return await asyncio.to_thread(resolve_memory_sync, memory_key, audit)
