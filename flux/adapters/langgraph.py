@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import operator
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -21,6 +20,7 @@ from urllib.parse import quote, unquote
 
 from flux import errors
 from flux.adapters import needs
+from flux.adapters.graph_filters import fits, matches
 from flux.exact import AgentMemory, Blackboard
 
 try:
@@ -29,7 +29,6 @@ except ImportError as error:
     raise needs("langgraph", error) from error
 
 BATCH = 25  # writes of one transaction, so that even the largest values fit into one request
-_COMPARED = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}
 
 
 class LangGraphStore(BaseStore):  # type: ignore[misc]
@@ -72,7 +71,7 @@ class LangGraphStore(BaseStore):  # type: ignore[misc]
 
     def _search(self, op: Any) -> list[Any]:
         found = filter(_is_item, self._entries(op.namespace_prefix, values=True))
-        fitting = (one for one in found if _fits(one["value"]["value"], op.filter or {}))
+        fitting = (one for one in found if fits(one["value"]["value"], op.filter or {}))
         page = slice(op.offset, op.offset + op.limit)
         if op.query:
             scored = sorted(((_score(op.query, one), one) for one in fitting), key=lambda pair: -pair[0])[page]
@@ -85,7 +84,7 @@ class LangGraphStore(BaseStore):  # type: ignore[misc]
 
     def _namespaces(self, op: Any) -> list[tuple[str, ...]]:
         found = {self._names(entry["key"])[:-1] for entry in self._entries((), values=False)}
-        found = {one for one in found if all(_matches(one, condition) for condition in op.match_conditions or ())}
+        found = {one for one in found if all(matches(one, condition) for condition in op.match_conditions or ())}
         return sorted({one[: op.max_depth] for one in found})[op.offset : op.offset + op.limit]
 
     def _write(self, op: Any) -> dict[str, Any]:
@@ -105,7 +104,7 @@ class LangGraphStore(BaseStore):  # type: ignore[misc]
                 self.keys.batch([touch | {"expected_version": entry["version"]}])
 
     def _entries(self, namespace: tuple[str, ...], *, values: bool) -> Iterator[Any]:
-        pattern, cursor = self._key(namespace, "")[:-1].replace("*", "\\*") + "/**", None
+        pattern, cursor = re.sub(r"([*\\])", r"\\\1", self._key(namespace, "")) + "**", None
         while True:
             page = self.keys.list(pattern, values=values, limit=100 if values else 1000, cursor=cursor)
             yield from page["keys"]
@@ -139,33 +138,3 @@ def _score(query: str, entry: Any) -> float:
 
 def _words(text: str) -> set[str]:
     return set(re.findall(r"\w+", text.casefold()))
-
-
-def _matches(namespace: tuple[str, ...], condition: Any) -> bool:
-    path, extra = condition.path, len(namespace) - len(condition.path)
-    if condition.match_type not in ("prefix", "suffix"):
-        raise ValueError(f"Unsupported match type: {condition.match_type}")
-    names = namespace[extra if condition.match_type == "suffix" else 0 :]
-    return extra >= 0 and all(wanted in ("*", name) for wanted, name in zip(path, names, strict=False))
-
-
-def _fits(value: Any, wanted: Any) -> bool:
-    """Whether a value has what a filter says; members of an object may be compared by operators."""
-    if not isinstance(wanted, dict):
-        if not isinstance(wanted, (list, tuple)):
-            return bool(value == wanted)
-        return isinstance(value, list) and len(value) == len(wanted) and all(map(_fits, value, wanted))
-    if any(name.startswith("$") for name in wanted):
-        return all(_compared(value, name, limit) for name, limit in wanted.items())
-    return isinstance(value, dict) and all(_fits(value.get(name), one) for name, one in wanted.items())
-
-
-def _compared(value: Any, name: str, limit: Any) -> bool:
-    if name in ("$eq", "$ne"):
-        return bool((value == limit) is (name == "$eq"))
-    if name not in _COMPARED:
-        raise ValueError(f"Unsupported operator: {name}")
-    try:
-        return bool(_COMPARED[name](float(value), float(limit)))
-    except (TypeError, ValueError):
-        return False  # a member that is missing or no number is not greater or less
