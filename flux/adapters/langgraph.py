@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import islice
@@ -73,6 +73,7 @@ class LangGraphStore(BaseStore):  # type: ignore[misc]
         found = filter(_is_item, self._entries(op.namespace_prefix, values=True))
         fitting = (one for one in found if fits(one["value"]["value"], op.filter or {}))
         page = slice(op.offset, op.offset + op.limit)
+        scored: Sequence[tuple[float | None, Any]]
         if op.query:
             scored = sorted(((_score(op.query, one), one) for one in fitting), key=lambda pair: -pair[0])[page]
         else:

@@ -30,11 +30,13 @@ class MemoryCommands:
         text = yield from self._text(command.path)
         if text is not None:
             return memory_text.file_view(command.path, text, command.view_range)
-        path, cursor, sizes = path_in_store(command.path), "", dict[str, int]()
-        while cursor is not None:
-            page = yield self.client.list_files(self.store, path, limit=1000, cursor=cursor or None)
+        path, cursor, sizes = path_in_store(command.path), None, dict[str, int]()
+        while True:
+            page = yield self.client.list_files(self.store, path, limit=1000, cursor=cursor)
             sizes |= {file["path"].removeprefix(f"{path}/"): file["bytes"] for file in page["files"]}
             cursor = page["next_cursor"]
+            if cursor is None:
+                break
         return memory_text.folder_view(command.path, sizes)
 
     def create(self, command: Any) -> Steps:
@@ -94,7 +96,8 @@ class MemoryCommands:
         path = path_in_store(shown)
         try:
             if path != FOLDER:
-                return (yield self.client.get_file(self.store, path)).decode()
+                content: bytes = yield self.client.get_file(self.store, path)
+                return content.decode()
         except UnicodeDecodeError as error:
             raise ValueError(f"The file {shown} is not text in UTF-8.") from error
         except errors.NotFound as refusal:

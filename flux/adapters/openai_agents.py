@@ -8,6 +8,7 @@ for the methods alone.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Any
 from uuid import uuid4
 
@@ -43,12 +44,11 @@ class OpenAISession:
 
     async def add_items(self, items: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None) -> None:
         """Add items. Adding them again with the same key adds nothing; without one each call adds."""
-        key = idempotency_key or uuid4().hex
+        # A key of the server is one of the agent, so that the session is part of it.
+        key = sha256(f"{self.session_id}\n{idempotency_key or uuid4()}".encode()).hexdigest()
         for first in range(0, len(items), PAGE):
             part = [dict(item) for item in items[first : first + PAGE]]
-            await self.client.append_messages(
-                self.session_id, part, create=True, idempotency_key=f"{key}-{first}" if first else key
-            )
+            await self.client.append_messages(self.session_id, part, create=True, idempotency_key=f"{key}-{first}")
 
     async def pop_item(self) -> Any:
         """Remove the newest item and return it; None if there is none."""

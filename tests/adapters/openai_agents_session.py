@@ -133,6 +133,9 @@ async def main() -> None:
         for _ in range(3):
             await once.add_items(ITEMS, idempotency_key="turn 1")
         table.holds("three adds with one key", len(await once.get_items()), len(ITEMS))
+        again = OpenAISession("idempotent, too", client)
+        await again.add_items(ITEMS[:2], idempotency_key="turn 1")
+        table.holds("the same key in another session", len(await again.get_items()), 2)
         pair = [OpenAISession("shared", client) for _ in range(2)]
         await asyncio.gather(*(one.add_items([item]) for one in pair for item in MANY[:20]))
         said = sorted(item["content"] for item in await pair[0].get_items())
