@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 from typing import Any
 
+from anthropic import Anthropic, AsyncAnthropic
 from anthropic.lib.tools import ToolError
 from anthropic.tools.memory import BetaLocalFilesystemMemoryTool
 
@@ -142,7 +146,7 @@ COMMANDS = [
 
 def _shown(outcome: tuple[str, str]) -> str:
     kind, text = outcome
-    lines = text.replace("/memories", "").split("\n")
+    lines = text.replace("/memories/", "/").split("\n")
     return " ".join([*(["refused:"] if kind == "error" else []), *(lines[1:] or lines)])
 
 
@@ -175,7 +179,7 @@ async def _ours(tool: Any, command: dict[str, Any]) -> tuple[str, str]:
 def _title(command: dict[str, Any]) -> str:
     path = command.get("path") or f"{command['old_path']} to {command['new_path']}"
     details = [command[name] for name in ("view_range", "old_str", "insert_line") if name in command]
-    return " ".join([command["command"], path.replace("/memories", ""), *map(str, details)])
+    return " ".join([command["command"], path.replace("/memories/", "/"), *map(str, details)])
 
 
 async def _compare(table: Comparison, tool: Any) -> None:
@@ -190,6 +194,56 @@ async def _compare(table: Comparison, tool: Any) -> None:
         table.row("clear_all_memory", own.clear_all_memory(), cleared if isinstance(cleared, str) else await cleared)
         table.row("view", _theirs(own, _view("/memories")), await _ours(tool, _view("/memories")), _shown)
         table.row("the tool's definition", own.to_dict(), tool.to_dict())
+
+
+class _Model(BaseHTTPRequestHandler):
+    """Anthropic's Messages API with a model that uses the memory tool twice, then repeats what it was told."""
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        previous = request["thread"].get("previous_message_id")  # the SDK sends the new messages of a thread only
+        turn, said = int(previous.removeprefix("msg_")) + 1 if previous else 0, request["messages"][-1]["content"]
+        asked = [_create("/memories/told.md", "tea\n"), _view("/memories/gone.md")][turn : turn + 1]
+        content = [{"type": "tool_use", "id": f"t{turn}", "name": "memory", "input": one} for one in asked]
+        body = {
+            "id": f"msg_{turn}",
+            "type": "message",
+            "role": "assistant",
+            "model": "scripted",
+            "content": content or [{"type": "text", "text": json.dumps(said)}],
+            "stop_reason": "tool_use" if content else "end_turn",
+            "stop_sequence": None,
+            "usage": {"input_tokens": 1, "output_tokens": 1},
+        }
+        answer = json.dumps(body).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+async def _converse(table: Comparison, tool: Any) -> None:
+    """The tool in the SDK's own loop of a conversation."""
+    with tempfile.TemporaryDirectory() as folder, ThreadingHTTPServer(("127.0.0.1", 0), _Model) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        address = {"api_key": "none", "base_url": f"http://127.0.0.1:{server.server_port}"}
+        asked: dict[str, Any] = {
+            "model": "scripted",
+            "max_tokens": 100,
+            "messages": [{"role": "user", "content": "Remember that I like tea."}],
+        }
+        own = BetaLocalFilesystemMemoryTool(folder)
+        theirs = Anthropic(**address).beta.messages.tool_runner(**asked, tools=[own]).until_done()
+        if isinstance(tool, AsyncAnthropicMemoryTool):
+            ours = await AsyncAnthropic(**address).beta.messages.tool_runner(**asked, tools=[tool]).until_done()
+        else:
+            ours = Anthropic(**address).beta.messages.tool_runner(**asked, tools=[tool]).until_done()
+        table.row("in a conversation", theirs.content[0].text, ours.content[0].text)
+        server.shutdown()
 
 
 def _edit_side_by_side(table: Comparison, client: FluxClient, store: str) -> None:
@@ -213,6 +267,7 @@ async def main() -> None:
         table = Comparison("Anthropic's memory tool: FluxClient", "BetaLocalFilesystemMemoryTool")
         store = client.open_store("memory-tool")["store"]
         await _compare(table, AnthropicMemoryTool(client, store))
+        await _converse(table, AnthropicMemoryTool(client, store))
         _edit_side_by_side(table, client, store)
         lost = await _ours(AnthropicMemoryTool(client, "no-such-store"), _view("/memories/x"))
         table.holds("a store that does not exist", lost[1].startswith("There is no store 'no-such-store'"))
@@ -221,6 +276,7 @@ async def main() -> None:
         table = Comparison("Anthropic's memory tool: AsyncFluxClient", "BetaLocalFilesystemMemoryTool")
         store = (await waiting.open_store("memory-tool-async"))["store"]
         await _compare(table, AsyncAnthropicMemoryTool(waiting, store))
+        await _converse(table, AsyncAnthropicMemoryTool(waiting, store))
         table.end()
 
 
