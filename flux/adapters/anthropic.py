@@ -21,6 +21,8 @@ except ImportError as error:
 
 
 def _call(name: str) -> Any:
+    """A method of the tool that makes the calls of a command."""
+
     def run(self: Any, command: Any = None) -> str:
         steps, answer = getattr(self.commands, name)(command), None
         try:
@@ -35,6 +37,8 @@ def _call(name: str) -> Any:
 
 
 def _async_call(name: str) -> Any:
+    """The same with a client whose answers are awaited."""
+
     async def run(self: Any, command: Any = None) -> str:
         steps = getattr(self.commands, name)(command)
         try:
