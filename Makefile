@@ -14,7 +14,7 @@ endif
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 
-.PHONY: run test sqlite postgres proofs lint types layers migrations bench torture lock docs clean
+.PHONY: run test sqlite postgres proofs lint types layers migrations bench torture lock docs clean adapters
 
 run: $(VENV)/.runtime
 	@$(BIN)/python manage.py flux_start $(if $(ONCE),--once) $(ARGS)
@@ -89,6 +89,8 @@ torture: $(VENV)/.dev
 lock: $(VENV)/.dev
 	$(BIN)/uv pip compile --universal --python-version 3.11 --upgrade --no-header --no-annotate --quiet \
 		requirements.txt requirements-dev.txt --output-file constraints.txt
+	$(BIN)/uv pip compile --universal --python-version 3.11 --upgrade --no-header --no-annotate --quiet \
+		requirements-adapters.txt --output-file constraints-adapters.txt
 
 # The tables of docs/ that are written from the code: configuration keys and errors.
 docs: $(VENV)/.dev
@@ -105,3 +107,18 @@ $(VENV)/.runtime: requirements.txt requirements-models.txt constraints.txt scrip
 $(VENV)/.dev: requirements.txt requirements-dev.txt requirements-models.txt constraints.txt scripts/install
 	@PYTHON=$(PYTHON) scripts/install $(VENV) dev
 	@touch $@ $(VENV)/.runtime
+
+# The adapters beside the frameworks' own stores. The frameworks need other versions of packages than the server, so
+# they have an environment of their own.
+ADAPTERS := $(VENV)/.adapters
+
+adapters: $(ADAPTERS)/.installed
+	$(BIN)/python -m tests.adapters $(ADAPTERS)/bin/python
+
+$(ADAPTERS)/.installed: requirements-adapters.txt constraints-adapters.txt | $(VENV)/.dev
+	@echo "Installing the frameworks of the adapters ..."
+	@$(BIN)/python -m venv --clear $(ADAPTERS)
+	@$(BIN)/uv pip install --quiet --python $(ADAPTERS)/bin/python -c constraints-adapters.txt \
+		-r requirements-adapters.txt || $(ADAPTERS)/bin/python -m pip install --quiet --disable-pip-version-check \
+		-c constraints-adapters.txt -r requirements-adapters.txt
+	@touch $@

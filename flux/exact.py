@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from flux import errors
-from flux.answers import Changed, Deleted, History, KeyPage, KeyValue, Lock, Written
+from flux.answers import BatchDone, Changed, Deleted, History, KeyPage, KeyValue, Lock, Written
 from flux.client import FluxClient
 from flux.errors import FluxError
 from flux.rooms.null_arguments import NOT_GIVEN, must_expect
@@ -122,6 +122,11 @@ class _Keys:
     def history(self, key: str, version: int | None = None) -> History:
         found: History = self._call("history", key, version)
         return found
+
+    def batch(self, operations: Sequence[Mapping[str, Any]]) -> BatchDone:
+        """Change up to 100 keys in one transaction: all, or none."""
+        done: BatchDone = self._call("batch", operations)
+        return done
 
     def _step(self, op: str, key: str, **named: Any) -> Changed:
         done: Changed = self._call("change", key, op, **named)

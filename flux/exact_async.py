@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 from flux import errors
-from flux.answers import Changed, Deleted, History, KeyPage, KeyValue, Lock, Written
+from flux.answers import BatchDone, Changed, Deleted, History, KeyPage, KeyValue, Lock, Written
 from flux.client import AsyncFluxClient
 from flux.errors import FluxError
 from flux.exact import PAUSE_SECONDS, TRIES
@@ -115,6 +115,11 @@ class _AsyncKeys:
     async def history(self, key: str, version: int | None = None) -> History:
         found: History = await self._call("history", key, version)
         return found
+
+    async def batch(self, operations: Sequence[Mapping[str, Any]]) -> BatchDone:
+        """Change up to 100 keys in one transaction: all, or none."""
+        done: BatchDone = await self._call("batch", operations)
+        return done
 
     async def _step(self, op: str, key: str, **named: Any) -> Changed:
         done: Changed = await self._call("change", key, op, **named)

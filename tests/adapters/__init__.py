@@ -1,0 +1,1 @@
+"""Comparison of the adapters with the frameworks' own stores. `make adapters` runs it where the frameworks are."""

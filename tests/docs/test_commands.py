@@ -26,6 +26,13 @@ ELSEWHERE = {
         "tests/sdk/test_seed_names.py",
         "EXAMPLE + AND_MORE",
     ),
+    **dict.fromkeys(
+        (
+            ".venv/bin/python - <<'EOF'\nfrom flux.adapters",
+            ".venv/bin/python - <<'EOF'\nimport asyncio\n\nfrom flux.adapters",
+        ),
+        ("tests/adapters/__main__.py", "code in enumerate(examples(), 1)"),
+    ),
     "scripts/secrets": ("tests/packaging/test_containers.py", "scripts/secrets"),
     "FLUX_SECRETS=~/flux-secrets docker compose up": ("tests/packaging/test_containers.py", "stack.start(service)"),
     ".venv/bin/python -m fluxsite.serve worker": ("tests/concurrency/test_queues.py", 'workshop.hire("heavy")'),

@@ -19,18 +19,19 @@ from tests.packaging.test_runtime import needed_by
 
 MAKEFILE = (ROOT / "Makefile").read_text()
 TARGETS = set(re.findall(r"^([a-z]+):", MAKEFILE, re.MULTILINE))
+ADAPTERS_INPUTS = ("requirements-adapters.txt", "constraints-adapters.txt")
 RUNTIME_INPUTS = ("requirements.txt", "requirements-models.txt", "constraints.txt", "scripts/install")
 
 
 @pytest.fixture
 def built(tmp_path):
     """What make looks at, with an environment that is up to date; a function that says what a target would do."""
-    for name in ("Makefile", "requirements-dev.txt", *RUNTIME_INPUTS):
+    for name in ("Makefile", "requirements-dev.txt", *ADAPTERS_INPUTS, *RUNTIME_INPUTS):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
         os.utime(tmp_path / name, (time.time() - 200,) * 2)
-    (tmp_path / ".venv").mkdir()
-    for stamp in (".runtime", ".dev"):
+    (tmp_path / ".venv" / ".adapters").mkdir(parents=True)
+    for stamp in (".runtime", ".dev", ".adapters/.installed"):
         (tmp_path / ".venv" / stamp).touch()
         os.utime(tmp_path / ".venv" / stamp, (time.time() - 100,) * 2)
     # Under `make test` these would hand this make the flags of the outer one.
@@ -63,6 +64,8 @@ def test_the_readme_names_a_target(target):
         ("torture", "pytest -m torture"),
         ("proofs", '-m "proof and'),
         ("lock", "--output-file constraints.txt"),
+        ("lock", "--output-file constraints-adapters.txt"),
+        ("adapters", "-m tests.adapters .venv/.adapters/bin/python"),
     ],
 )
 def test_every_target_does_its_work_in_an_environment_that_is_built(built, target, does):
@@ -85,6 +88,16 @@ def test_a_touched_development_file_rebuilds_the_development_environment_alone(b
     (folder / "requirements-dev.txt").touch()
     assert "scripts/install" not in plan("run")
     assert "scripts/install .venv dev" in plan("test")
+
+
+@pytest.mark.parametrize("name", ADAPTERS_INPUTS)
+def test_a_touched_file_of_the_adapters_rebuilds_their_environment_alone(built, name):
+    folder, plan = built
+    assert "venv --clear" not in plan("adapters")
+    (folder / name).touch()
+    assert "venv --clear .venv/.adapters" in plan("adapters")
+    assert "scripts/install" not in plan("adapters")
+    assert "adapters" not in plan("run")
 
 
 @pytest.mark.parametrize("target", ["run", "test"])
@@ -160,6 +173,7 @@ def test_continuous_integration_accepts_no_skipped_part():
     assert {"postgres", "redis", "browser", "node"} <= required
     assert "FLUX_TESTS_REQUIRE=$required make test" in text
     assert "FLUX_TESTS_REQUIRE=$required make proofs" in text
+    assert "make adapters" in text
     assert "run ONCE=1" in text
     assert "git clone" in text
     assert '-e "$fresh/clone[test]"' in text

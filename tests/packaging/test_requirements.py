@@ -11,6 +11,7 @@ from packaging.utils import canonicalize_name
 from tests.packaging.project_files import ROOT
 
 FILES = ("requirements.txt", "requirements-dev.txt", "requirements-models.txt", "requirements-s3.txt")
+ADAPTERS = "requirements-adapters.txt"
 
 
 def pins(name: str) -> list[tuple[str, str]]:
@@ -19,16 +20,16 @@ def pins(name: str) -> list[tuple[str, str]]:
     return [(line.partition("#")[0].strip(), line.partition("#")[2].strip()) for line in lines]
 
 
-def lock() -> dict[str, str]:
+def lock(name: str = "constraints.txt") -> dict[str, str]:
     found = {}
-    for line in (ROOT / "constraints.txt").read_text().splitlines():
+    for line in (ROOT / name).read_text().splitlines():
         requirement = Requirement(line)
         assert len(requirement.specifier) == 1 and str(requirement.specifier).startswith("=="), line
         found[canonicalize_name(requirement.name)] = str(requirement.specifier)[2:]
     return found
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", [*FILES, ADAPTERS])
 def test_every_direct_pin_has_a_reason(name):
     assert pins(name)
     assert [pin for pin, reason in pins(name) if len(reason) < 5] == []
@@ -41,6 +42,14 @@ def test_every_direct_pin_is_in_the_lock_with_the_same_version(name):
         requirement = Requirement(pin)
         assert requirement.specifier, f"{pin} names no version"
         assert locked[canonicalize_name(requirement.name)] in requirement.specifier, pin
+
+
+def test_the_frameworks_of_the_adapters_have_a_lock_of_their_own():
+    locked, ours = lock("constraints-adapters.txt"), lock()
+    for pin, _ in pins(ADAPTERS):
+        requirement = Requirement(pin)
+        assert locked[canonicalize_name(requirement.name)] in requirement.specifier, pin
+    assert locked["httpx2"] == ours["httpx2"]  # the client is compared as it is installed
 
 
 def test_the_models_file_is_its_own_lock():

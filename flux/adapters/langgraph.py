@@ -1,0 +1,141 @@
+"""LangGraph's `BaseStore` on exact memory: on the keys of an agent, or of a board that agents share.
+
+Keys rather than files: one call reads or writes an item with its time, a page of keys comes with its values, a batch is
+one transaction, and a TTL is the server's own. Results are those of `InMemoryStore`; without a query items come in the
+order of their keys. Namespaces exist while they have items. `index` has no effect, as in a store without an index:
+`search(query=...)` ranks items by how many words of the query they contain, not by meaning.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime
+from itertools import islice
+from typing import Any
+from urllib.parse import quote, unquote
+
+from flux import errors
+from flux.adapters import needs
+from flux.adapters.graph_filters import fits, matches
+from flux.exact import AgentMemory, Blackboard
+
+try:
+    from langgraph.store.base import BaseStore, GetOp, Item, ListNamespacesOp, PutOp, SearchItem, SearchOp
+except ImportError as error:
+    raise needs("langgraph", error) from error
+
+BATCH = 25  # writes of one transaction, so that even the largest values fit into one request
+
+
+class LangGraphStore(BaseStore):  # type: ignore[misc]
+    """A store of LangGraph below one folder of keys. `ttl` is LangGraph's `TTLConfig`."""
+
+    supports_ttl = True
+
+    def __init__(self, keys: AgentMemory | Blackboard, *, folder: str = "langgraph", ttl: Any = None) -> None:
+        self.keys, self.folder, self.ttl_config = keys, folder, ttl
+
+    def batch(self, ops: Iterable[Any]) -> list[Any]:
+        """Reads see what was there before; then all puts are made, of several to one key the last."""
+        ops = list(ops)
+        results = [None if isinstance(op, PutOp) else self._read(op) for op in ops]
+        puts = {(op.namespace, op.key): op for op in ops if isinstance(op, PutOp)}
+        writes = [self._write(op) for op in puts.values()]
+        for first in range(0, len(writes), BATCH):
+            self.keys.batch(writes[first : first + BATCH])
+        return results
+
+    async def abatch(self, ops: Iterable[Any]) -> list[Any]:
+        return await asyncio.to_thread(self.batch, list(ops))
+
+    def _read(self, op: Any) -> Any:
+        if isinstance(op, GetOp):
+            return self._get(op)
+        if isinstance(op, SearchOp):
+            return self._search(op)
+        if isinstance(op, ListNamespacesOp):
+            return self._namespaces(op)
+        raise ValueError(f"Unknown operation type: {type(op)}")
+
+    def _get(self, op: Any) -> Any:
+        entry = self.keys.entry(self._key(op.namespace, op.key))
+        if entry is None or not _is_item(entry):
+            return None
+        if op.refresh_ttl:
+            self._refresh(entry)
+        return Item(**self._facts(entry))
+
+    def _search(self, op: Any) -> list[Any]:
+        found = filter(_is_item, self._entries(op.namespace_prefix, values=True))
+        fitting = (one for one in found if fits(one["value"]["value"], op.filter or {}))
+        page = slice(op.offset, op.offset + op.limit)
+        scored: Sequence[tuple[float | None, Any]]
+        if op.query:
+            scored = sorted(((_score(op.query, one), one) for one in fitting), key=lambda pair: -pair[0])[page]
+        else:
+            scored = [(None, one) for one in islice(fitting, page.start, page.stop)]
+        if op.refresh_ttl:
+            for _, entry in scored:
+                self._refresh(entry)
+        return [SearchItem(**self._facts(entry), score=score) for score, entry in scored]
+
+    def _namespaces(self, op: Any) -> list[tuple[str, ...]]:
+        found = {self._names(entry["key"])[:-1] for entry in self._entries((), values=False)}
+        found = {one for one in found if all(matches(one, condition) for condition in op.match_conditions or ())}
+        return sorted({one[: op.max_depth] for one in found})[op.offset : op.offset + op.limit]
+
+    def _write(self, op: Any) -> dict[str, Any]:
+        key = self._key(op.namespace, op.key)
+        if op.value is None:
+            return {"op": "delete", "key": key}
+        lifetime = {"ttl_minutes": op.ttl} if op.ttl is not None else {}
+        written = {"op": "set", "key": key, "value": {"value": dict(op.value), **lifetime}}
+        return written | ({"ttl_secs": op.ttl * 60} if op.ttl is not None else {})
+
+    def _refresh(self, entry: Any) -> None:
+        """Begin the lifetime of an item anew, unless it has expired or was written meanwhile."""
+        minutes = entry["value"].get("ttl_minutes")
+        if minutes is not None:
+            touch = {"op": "touch", "key": entry["key"], "ttl_secs": minutes * 60}
+            with suppress(errors.NotFound, errors.Conflict):
+                self.keys.batch([touch | {"expected_version": entry["version"]}])
+
+    def _entries(self, namespace: tuple[str, ...], *, values: bool) -> Iterator[Any]:
+        pattern, cursor = re.sub(r"([*\\])", r"\\\1", self._key(namespace, "")) + "**", None
+        while True:
+            page = self.keys.list(pattern, values=values, limit=100 if values else 1000, cursor=cursor)
+            yield from page["keys"]
+            cursor = page["next_cursor"]
+            if cursor is None:
+                return
+
+    def _key(self, namespace: tuple[str, ...], key: str) -> str:
+        """The names are escaped: any character is allowed in them, and '/' is between them."""
+        return "/".join([self.folder, *(quote(name, safe=" ") for name in (*namespace, key))])
+
+    def _names(self, key: str) -> tuple[str, ...]:
+        return tuple(map(unquote, key.removeprefix(f"{self.folder}/").split("/")))
+
+    def _facts(self, entry: Any) -> dict[str, Any]:
+        *namespace, key = self._names(entry["key"])
+        at = datetime.fromisoformat(entry["written_at"])  # of both, as in InMemoryStore
+        value = entry["value"]["value"]
+        return {"namespace": tuple(namespace), "key": key, "value": value, "created_at": at, "updated_at": at}
+
+
+def _is_item(entry: Any) -> bool:
+    return isinstance(entry["value"], dict) and isinstance(entry["value"].get("value"), dict)
+
+
+def _score(query: str, entry: Any) -> float:
+    """Share of the query's words that the item contains."""
+    wanted = _words(query)
+    return len(wanted & _words(json.dumps(entry["value"]["value"], ensure_ascii=False))) / max(1, len(wanted))
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.casefold()))

@@ -1,0 +1,47 @@
+"""Adapters without their frameworks: what they import and say. `make adapters` compares them with the frameworks."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+from flux import adapters
+from tests.adapters.__main__ import examples, programs
+
+MODULES = {"anthropic": "anthropic", "langgraph": "langgraph", "openai_agents": "agents"}
+
+
+def imported_without(monkeypatch, name, package):
+    """The module of an adapter, imported where its framework is not installed."""
+    for loaded in list(sys.modules):
+        if loaded.partition(".")[0] == package:
+            monkeypatch.delitem(sys.modules, loaded)
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.delitem(sys.modules, f"flux.adapters.{name}", raising=False)
+    return importlib.import_module(f"flux.adapters.{name}")
+
+
+@pytest.mark.parametrize("name", ["anthropic", "langgraph"])
+def test_it_names_the_package_that_is_missing(monkeypatch, name):
+    with pytest.raises(ImportError, match=f"Install it: pip install {name}$") as error:
+        imported_without(monkeypatch, name, MODULES[name])
+    assert f"needs the package {name}" in str(error.value)
+
+
+def test_sessions_need_no_import_of_their_framework(monkeypatch):
+    assert imported_without(monkeypatch, "openai_agents", "agents").OpenAISession
+
+
+def test_they_are_thin():
+    lengths = {path.name: len(path.read_text().splitlines()) for path in Path(adapters.__file__).parent.glob("*.py")}
+    assert set(lengths) >= {f"{name}.py" for name in MODULES}
+    assert {name: length for name, length in lengths.items() if length >= 150} == {}
+
+
+def test_each_is_compared_and_has_an_example():
+    assert programs() == ["anthropic_memory_tool", "langgraph_store", "openai_agents_session"]
+    found = examples()
+    assert [name for name in MODULES if not any(f"from flux.adapters.{name} import" in code for code in found)] == []
