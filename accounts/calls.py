@@ -37,7 +37,7 @@ def handles(
 
     def decorate(body: Callable[..., Any]) -> Handler:
         @wraps(body)
-        def check_first(first: RunningCall | Principal, **given: Any) -> Any:
+        def check_first(first: RunningCall | Principal, /, **given: Any) -> Any:
             return body(first, checked(call, given))
 
         if call.reads:

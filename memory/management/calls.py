@@ -110,8 +110,9 @@ class CallCommand(AnswerCommand):
 
     def arguments(self, parser: CommandParser) -> None:
         self.lines = lines(registry.calls(self.group), self.group)
-        usual: dict[str, Any] = {"nargs": "?", "default": "list"} if "list" in self.lines else {}
-        parser.add_argument("action", choices=[*self.lines, *self.own], **usual)
+        # Without an action the one that lists or shows; what it lacks is then said as for every other.
+        usual = {"nargs": "?", "default": next(action for action in ("list", "show") if action in self.lines)}
+        parser.add_argument("action", choices=[*self.lines, *self.own], **usual)  # type: ignore[arg-type]
         if self.place == "agent":
             parser.add_argument("agent", nargs="?", help="agent that owns the memory")
         usages = {line.action: line.usage for line in self.lines.values()} | self.own

@@ -82,6 +82,29 @@ WORKS = [
     "flux_import {notes} --dry-run",
     "flux_export {export}",
     "flux_export {export} --format dot",
+    "flux_files list",
+    "flux_files create made",
+    "flux_files show kept",
+    "flux_files write kept b.md two --content-type text/markdown",
+    "flux_files append kept a.md more",
+    "flux_files read kept a.md --first 1",
+    "flux_files ls kept --recursive",
+    "flux_files mv kept b.md c.md",
+    "flux_files cp kept c.md d.md",
+    "flux_files rm kept d.md",
+    "flux_files history kept a.md",
+    "flux_files diff kept a.md",
+    "flux_files restore kept a.md 1",
+    "flux_files search kept one",
+    "flux_files audit kept",
+    "flux_files policy kept --max-versions 5",
+    "flux_files delete made",
+    "flux_files undelete made",
+    "flux_transcript say kept [{{}}]",
+    "flux_transcript show kept",
+    "flux_transcript pop kept",
+    "flux_transcript clear kept",
+    "flux_transcript undo kept {removal}",
     "flux_files export kept {exported}",
     "flux_files import {folder} --store brought",
     "flux_init --no-input",
@@ -210,6 +233,15 @@ REFUSED = [
     "flux_export",
     "flux_export {nowhere}/x",
     "flux_export -",
+    "flux_files show nowhere",
+    "flux_files read kept nothing",
+    "flux_files write kept ../a x",
+    "flux_files write kept audit/a x",
+    "flux_files create kept",
+    "flux_files policy kept --max-versions 0",
+    "flux_transcript",
+    "flux_transcript show nowhere",
+    "flux_transcript say kept nothing",
     "flux_files export nowhere {exported}",
     "flux_files import {folder}",
     "flux_export {export} --space nowhere",
@@ -311,10 +343,13 @@ def things(run, tmp_path, request, settings):
     run("flux_board", "write", "kept", "1")
     run("flux_board", "make", "spare")
     run("flux_files", "create", "kept")
+    run("flux_files", "write", "kept", "a.md", "one")
+    run("flux_transcript", "say", "kept", '[{"role": "user"}]')
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "a.md").write_text("a")
     run("flux_board", "add", "claimed", "1")
     return {
+        "removal": run("flux_transcript", "pop", "kept", "--json").json()["removal"],
         "lock": run("flux_board", "lock", "held", "--json").json()["token"],
         "task": run("flux_board", "claim", "claimed", "--json").json()["task"],
         "trace": trace,
