@@ -8,9 +8,10 @@ from flux.answers.grains import GrainFields
 
 
 class Citation(TypedDict):
-    """Where a passage (`path`) or message (`message`) is from."""
+    """Where a passage (`path`), a message (`message`) or a value (`place`) is from."""
 
-    store: str
+    store: NotRequired[str]
+    place: NotRequired[str]
     key: str
     path: NotRequired[str]
     version: NotRequired[int]

@@ -20,6 +20,10 @@ class Source(Protocol):
         """Sessions of the grains the caller may see: None for all, empty for none."""
         ...
 
+    def tags(self, principal: Principal, space: int) -> Collection[str]:
+        """Tags of further grains the caller may see; asked only where `sessions` does not name all."""
+        ...
+
     def citations(self, principal: Principal, space: int, grains: Collection[int]) -> dict[int, dict[str, Any]]:
         """Where these grains are from; only those the caller may see, and that were not removed."""
         ...
@@ -27,10 +31,11 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class VisibleKinds:
-    """The kinds of made grains that a recall searches; of a kind in `sessions` only grains of these sessions."""
+    """The kinds of made grains that a recall searches; of one in `sessions` only grains of these sessions or `tags`."""
 
     kinds: tuple[str, ...] = ()
     sessions: dict[str, Collection[str]] = field(default_factory=dict)
+    tags: dict[str, Collection[str]] = field(default_factory=dict)
 
 
 NONE = VisibleKinds()
@@ -45,15 +50,16 @@ def register(kind: str, source: Source) -> None:
 
 def visible(principal: Principal, space: int, kinds: Iterable[str]) -> VisibleKinds:
     """Which made grains of these kinds a caller may see."""
-    found, sessions = [], {}
+    found, sessions, tags = [], {}, {}
     for kind in kinds:
         source = _sources.get(kind)
         allowed = source.sessions(principal, space) if source is not None else ()
-        if allowed is None or allowed:
+        tagged = source.tags(principal, space) if source is not None and allowed is not None else ()
+        if allowed is None or allowed or tagged:
             found.append(kind)
-        if allowed:
-            sessions[kind] = allowed
-    return VisibleKinds(tuple(found), sessions)
+        if allowed is not None and (allowed or tagged):
+            sessions[kind], tags[kind] = allowed, tagged
+    return VisibleKinds(tuple(found), sessions, tags)
 
 
 def citations(principal: Principal, space: int, grains: Iterable[tuple[int, str]]) -> dict[int, dict[str, Any]]:

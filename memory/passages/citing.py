@@ -57,6 +57,9 @@ class StoreSource:
         labels = GrainSource.objects.filter(store=store.pk, file=None).values_list("session", flat=True).distinct()
         return [message_session(store, label) for label in labels]
 
+    def tags(self, principal: Principal, space: int) -> Collection[str]:
+        return ()
+
     def citations(self, principal: Principal, space: int, grains: Collection[int]) -> dict[int, dict[str, Any]]:
         rows = GrainSource.objects.filter(space=space, grain__in=list(grains), removed=False)
         rows = rows.filter(message=None) if self.kind == PASSAGE else rows.exclude(message=None)
