@@ -106,6 +106,7 @@ class CitationSerializer(serializers.Serializer[None]):
     heading = serializers.CharField(required=False)
     message = serializers.IntegerField(required=False, help_text="Of a message: its number in the transcript.")
     session = serializers.CharField(required=False)
+    address = serializers.CharField(required=False, help_text="Of a single grain: where it is read.")
 
 
 class RecallResultSerializer(GrainFieldsSerializer):

@@ -24,6 +24,10 @@ class KindSource(Protocol):
         """Tags of further grains the caller may see; asked only where `sessions` does not name all."""
         ...
 
+    def address(self, citation: dict[str, Any]) -> str:
+        """Address at the REST API of what a citation names."""
+        ...
+
     def citations(self, principal: Principal, space: int, grains: Collection[int]) -> dict[int, dict[str, Any]]:
         """Where these grains are from; only those the caller may see, and that were not removed."""
         ...
@@ -72,3 +76,8 @@ def citations(principal: Principal, space: int, grains: Iterable[tuple[int, str]
     for kind, numbers in by_kind.items():
         found |= _sources[kind].citations(principal, space, numbers)
     return found
+
+
+def address(kind: str, citation: dict[str, Any]) -> str:
+    """Address at the REST API of what a citation names."""
+    return _sources[kind].address(citation)

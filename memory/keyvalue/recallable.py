@@ -15,11 +15,15 @@ from accounts.verbs import Change, RunningCall
 from flux.calls import keys as calls
 from fluxcore.errors import Invalid
 from memory.keyvalue import hooks, quotas
-from memory.keyvalue.listing import lists
 from memory.keyvalue.models import Namespace
 from memory.keyvalue.namespaces import find_namespace, open_namespace, place
 
 MAX_PREFIXES = 50  # of a namespace
+
+
+def _reads_all(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
+    """Capabilities of a read: to read every key there, because prefixes name keys."""
+    return [(place(arguments.get("place")).operation(principal, "read"), None)]
 
 
 def _writes_all(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
@@ -27,7 +31,7 @@ def _writes_all(principal: Principal, arguments: dict[str, Any]) -> Iterable[tup
     return [(place(arguments.get("place")).operation(principal, "write"), None)]
 
 
-@handles(calls.GetRecallable, asks=lists)
+@handles(calls.GetRecallable, asks=_reads_all)
 def get_recallable(principal: Principal, request: calls.GetRecallable) -> dict[str, Any]:
     namespace = find_namespace(principal, place(request.place))
     return _facts(namespace.recalled if namespace is not None else None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
@@ -52,7 +53,7 @@ def erase_value(run: Run) -> None:
     _erase(gone, now + timedelta(seconds=1))
 
 
-def _erase(sources: QuerySet[GrainSource] | QuerySet[ValueSource], oldest: datetime) -> None:
+def _erase(sources: QuerySet[Any], oldest: datetime) -> None:
     while True:
         found = Grain.objects.filter(pk__in=sources.values("grain"), valid_to__lt=oldest)
         rows = list(found.filter(status__in=MADE_KINDS)[:PAGE])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from typing import Any
+from urllib.parse import quote
 
 from accounts.authorise import may
 from accounts.principals import Principal
@@ -35,6 +36,11 @@ def _name(namespace: Namespace) -> NamespaceName:
     return NamespaceName(namespace.kind, namespace.name)
 
 
+def _reads_of(principal: Principal) -> list[str]:
+    """Capabilities to read keys; with a colon where a scope limits them."""
+    return [text.removesuffix(":*") for text in principal.capabilities.texts if text.startswith(_READS)]
+
+
 class KeySource:
     """Values of keys of agents and boards."""
 
@@ -42,7 +48,7 @@ class KeySource:
         """None for people and the shell, who may read all; else the keys that scopes of capabilities reach."""
         if principal.kind != "agent":
             return None if all(may(principal, operation) for operation in _READS) else ()
-        if not any(":" in text and text.startswith(_READS) for text in principal.capabilities.texts):
+        if not any(":" in text for text in _reads_of(principal)):
             return ()
         found: list[str] = []
         for namespace in Namespace.objects.filter(space=space, recalled__isnull=False):
@@ -60,7 +66,7 @@ class KeySource:
         """Places that the caller may read whole."""
         if principal.kind != "agent":
             return ()
-        held = {text for text in principal.capabilities.texts if text.startswith(_READS) and ":" not in text}
+        held = {text for text in _reads_of(principal) if ":" not in text}
         named = [text.split("@", 1) for text in sorted(held) if "@" in text]
         places = {"memory.read": "agents", "bb.read": "boards"}
         found = [places[base] if name == "*" else f"{places[base]}/{name}" for base, name in named]
@@ -69,6 +75,9 @@ class KeySource:
         if "bb.read" in held:
             found.append("boards")
         return found
+
+    def address(self, citation: dict[str, Any]) -> str:
+        return f"/{citation['place']}/history/{quote(citation['key'])}?version={citation['version']}"
 
     def citations(self, principal: Principal, space: int, grains: Collection[int]) -> dict[int, dict[str, Any]]:
         rows = list(ValueSource.objects.filter(space=space, grain__in=list(grains)))

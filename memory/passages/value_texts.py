@@ -16,7 +16,7 @@ MAX_TEXTS = 5_000  # of one value; the rest is not indexed
 
 def text_of_value(key: str, stored: str) -> str:
     """The text of a stored value, empty if there are no words in it."""
-    lines = []
+    lines = list[str]()
     for name, text in _texts(value_of(stored), ""):
         if len(lines) == MAX_TEXTS:
             break

@@ -105,8 +105,8 @@ def exclude_texts(index: Index, mask: Mask, shown_texts: NDArray[np.uint64]) -> 
 
 def _with_status(index: Index, statuses: tuple[str, ...]) -> Mask:
     status = index.column("status")
-    mask: Mask = status == STATUSES.index(statuses[0])
-    for other in statuses[1:]:
+    mask: Mask = np.zeros(len(status), np.bool_)  # of nothing, if the caller may read none of the kinds
+    for other in statuses:
         mask |= status == STATUSES.index(other)
     return mask
 

@@ -140,11 +140,13 @@ def test_nobody_recalls_a_value_they_may_not_read(alice, with_recall):
         ("memory.read@*",): ["own"],
         ("bb.read",): ["c", "notes/a", "secret/b"],
         ("bb.read@other",): ["c"],
+        ("bb.read:*", "memory.read@alice:*"): ["c", "notes/a", "own", "secret/b"],
         ("bb.read:notes/**",): ["notes/a"],
         ("bb.read@main:secret/*", "memory.read@alice:x/*"): ["secret/b"],
     }
     for number, (capabilities, keys) in enumerate(expected.items()):
         api = with_recall(*capabilities, name=f"agent{number}")
+        assert len(cited(api, kinds=["value"])) == len(keys), capabilities
         assert sorted(key for _, key, _ in cited(api)) == keys, capabilities
         for grain in Grain.objects.all():
             source = Item.objects.get(pk=ValueSource.objects.get(grain=grain).item)
