@@ -113,9 +113,7 @@ def test_neighbours_are_in_the_order_of_the_file_and_the_transcript(alice):
         assert [text.split()[1] for text in rows] == ["0", "1", "2", "3"], kind
         numbers = list(rows.values())
         links = Conduit.objects.filter(relation=Relation.NEXT, from_grain__in=numbers)
-        assert sorted(links.values_list("from_grain", "to_grain")) == sorted(zip(numbers, numbers[1:], strict=False)), (
-            kind
-        )
+        assert sorted(links.values_list("from_grain", "to_grain")) == sorted(pairwise(numbers)), kind
 
 
 def test_nobody_recalls_what_they_may_not_read(alice, with_recall):
