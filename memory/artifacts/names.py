@@ -21,6 +21,7 @@ from fluxcore.errors import Forbidden, Invalid, NotFound
 from memory.artifacts.models import Store
 
 _UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}")
+_NO_REF = re.compile(r"[\x00\ud800-\udfff]")
 DEFAULTS = {"org": "", "project": paths.DEFAULT, "domain": paths.DEFAULT}
 
 
@@ -38,13 +39,20 @@ def as_uuid(ref: str) -> uuid.UUID | None:
 def find_store(principal: Principal, ref: str, *, deleted: bool = False) -> Store:
     """The store of that id or key; with `deleted` the last one that was deleted."""
     stores = Store.objects.filter(space=space_of(principal), deleted_at__isnull=not deleted)
-    number = as_uuid(ref)
+    number = as_uuid(checked_ref(ref))
     found = stores.filter(uuid=number).first() if number is not None else None
     if found is None:
         found = stores.filter(key=ref, **DEFAULTS).order_by("-id").first()
     if found is None:
         raise no_store(ref)
     return found
+
+
+def checked_ref(ref: str) -> str:
+    """What a caller gave for a store, if some store could have it; no database looks for other texts."""
+    if _NO_REF.search(ref):
+        raise no_store(_NO_REF.sub("\ufffd", ref))
+    return ref
 
 
 def no_store(ref: str) -> NotFound:
