@@ -25,7 +25,7 @@ from fluxcore.writes import preconditions
 from memory.api import common_serializers, parsers, streaming
 from memory.api.calls_schema import answer_serializer
 from memory.api.views import json_answer, principal, write_options
-from memory.artifacts import files, names, reading
+from memory.artifacts import contents, files, names, reading
 from memory.artifacts.contents import NewContent
 
 _asks = names.asks("artifacts.write", "path")
@@ -45,7 +45,7 @@ _NO_TYPE = ("", "application/octet-stream", "application/x-www-form-urlencoded")
 class FileView(streaming.StreamingCall):
     """The bytes of one file."""
 
-    streamed = ("PUT", "POST")
+    streamed, in_memory = ("PUT", "POST"), contents.INLINE_BYTES
     renderer_classes = (parsers.AnyText,)
 
     @classmethod

@@ -17,7 +17,7 @@ from typing import Any
 from django.db import connection
 
 from fluxcore import blobs, config, raw_sql
-from fluxcore.body_file import SpooledBody
+from fluxcore.body_file import SmallBody, SpooledBody
 from fluxcore.errors import StorageUnavailable
 from fluxcore.writes import limit_messages
 from memory.artifacts.models import Content
@@ -42,9 +42,9 @@ class NewContent(dict[str, Any]):
         return cls(hashlib.sha256(data).hexdigest(), len(data), data=data)
 
     @classmethod
-    def of_body(cls, body: SpooledBody) -> NewContent:
-        """A body that arrived as a file, read into memory if it is small."""
-        if body.size <= INLINE_BYTES:
+    def of_body(cls, body: SpooledBody | SmallBody) -> NewContent:
+        """A body that arrived as a file, read into memory if it is small, or in memory."""
+        if isinstance(body, SmallBody) or body.size <= INLINE_BYTES:
             return cls(body.sha256, body.size, data=b"".join(body))
         return cls(body.sha256, body.size, file=body.path)
 
