@@ -50,6 +50,7 @@ def _version_facts(row: FileChange) -> dict[str, Any]:
 
 
 @handles(calls.DiffVersions, asks=_reads)
+@contents.read_again
 def diff_versions(principal: Principal, request: calls.DiffVersions) -> dict[str, Any]:
     """Compare two versions. Before the first version, and where a file was deleted, there is nothing."""
     path = existing_path(request.path)
