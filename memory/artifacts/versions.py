@@ -30,6 +30,8 @@ def list_versions(principal: Principal, request: calls.ListVersions) -> dict[str
     if file is None:
         return {"path": path, "version": 0, "versions": [], "count": 0}
     rows = FileChange.objects.filter(file=file.id, version__gt=0).order_by("-version")
+    if request.before is not None:
+        rows = rows.filter(version__lt=request.before)
     found = [_version_facts(row) for row in rows[: request.limit or DEFAULT_LIMIT]]
     return {"path": path, "version": file.version, "versions": found, "count": len(found)}
 
