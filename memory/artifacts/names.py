@@ -70,20 +70,20 @@ def target(store: Store) -> str:
     return target_of(store.org, store.project, store.domain, store.key)
 
 
-def _target_of_ref(principal: Principal, ref: Any) -> str:
+def _target_of_ref(principal: Principal, ref: Any, *, deleted: bool = False) -> str:
     """The target of a store that may not exist. Only an id needs a look at the table."""
     if not isinstance(ref, str):
         return ""
-    return target(find_store(principal, ref)) if as_uuid(ref) else ref
+    return target(find_store(principal, ref, deleted=deleted)) if as_uuid(ref) else ref
 
 
-def asks(operation: str, *fields: str) -> Asks:
+def asks(operation: str, *fields: str, deleted: bool = False) -> Asks:
     """What a call asks for: to do `operation` with each of the paths in `fields`, or without any with all files."""
 
     def of_call(principal: Principal, given: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
         if _has_all_or_none(principal, operation):
             return [(operation, None)]
-        where = _target_of_ref(principal, given.get("store"))
+        where = _target_of_ref(principal, given.get("store"), deleted=deleted)
         return [(operation, f"{where}/{_text(given.get(name))}") for name in fields or ("",)]
 
     return of_call

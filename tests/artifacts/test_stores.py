@@ -126,6 +126,22 @@ def test_agents_delete_only_stores_they_created(alice, with_stores):
     assert details["created_by"] == "agent:alice"
 
 
+def test_scopes_of_stores_with_coordinates_of_their_own(with_stores):
+    """The organisation is left empty in the scope of a store whose organisation is the space."""
+    targets = ("mine", "//p/dev/mine", "/acme/p/dev/mine")
+    scopes = [f"artifacts.{right}:{target}/**" for right in ("read", "write") for target in targets]
+    api = with_stores(*scopes)
+    for coordinates in ({}, {"project": "p", "domain": "dev"}, {"org": "acme", "project": "p", "domain": "dev"}):
+        made = api.post("/stores", {"key": "mine", **coordinates})
+        assert made.status_code == 200, made.content
+        store = made.json()["store"]
+        assert api.write("a", "x", store).status_code == 200 and api.paths(store) == ["a"]
+        assert api.delete(f"/stores/{store}").json()["deleted"]
+        assert api.post(f"/stores/{store}/undelete", {}).json()["files"] == 1, "by its id, with rights on it alone"
+    other = api.post("/stores", {"key": "mine", "project": "q"})
+    assert refused(other, 403, "forbidden")["missing"] == "artifacts.write://q/default/mine/"
+
+
 def test_retention_forgets_old_versions_and_never_the_current_one(alice):
     alice.post("/stores", {"key": "short", "retention_days": 1})
     for text in ("one", "two", "three"):
