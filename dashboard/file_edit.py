@@ -134,6 +134,7 @@ def _form(
         "name": path.rpartition("/")[2],
         "above": folders_of(path),
         "typed": typed,
+        "rows": min(max(typed.get("text", "").count("\n") + 3, 12), 28),
         "origins": [(name, answer_cards.ORIGINS[name]) for name in origins.CLAIMABLE],
         **more,
     }

@@ -58,7 +58,7 @@ class PolicyForm(forms.Form):
         return [name for name in _NUMBERS if self.cleaned_data.get(name) is None]
 
 
-class StoreForm(PolicyForm):
+class NewStoreForm(PolicyForm):
     """A new store: its key and its policy."""
 
     key = forms.CharField(
@@ -75,7 +75,7 @@ class StoreForm(PolicyForm):
 @store_page("GET", "POST")
 def files(visit: StoreVisit) -> HttpResponse:
     """The list of stores, and the form of a new one."""
-    form, status = StoreForm(visit.request.POST if visit.request.method == "POST" else None), 200
+    form, status = NewStoreForm(visit.request.POST if visit.request.method == "POST" else None), 200
     if form.is_bound:
         if form.is_valid():
             try:

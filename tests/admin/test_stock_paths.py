@@ -13,7 +13,7 @@ from tests.dashboard.conftest import send
 
 pytestmark = pytest.mark.either_database  # it stops before it reaches the database
 
-OURS = ("accounts", "fluxcore", "grains", "keyvalue", "auth", "admin", "otp_totp")
+OURS = ("accounts", "artifacts", "fluxcore", "grains", "keyvalue", "auth", "admin", "otp_totp")
 
 
 def everything() -> str:
@@ -164,6 +164,7 @@ def test_every_page_is_of_the_one_kind():
 def test_nothing_of_djangos_own_is_registered():
     assert {model._meta.app_label for model in admin.site._registry} <= {
         "accounts",
+        "artifacts",
         "fluxcore",
         "grains",
         "health",
