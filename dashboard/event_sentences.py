@@ -17,7 +17,7 @@ from memory.recall.traces import RECALLED
 # Filters of the Live page, in their order. An event is in the group of its kind, or of the first word of its kind.
 GROUPS = {
     "recalls": "Recalls",
-    "stores": "Stores",
+    "stores": "New memories",
     "votes": "Feedback",
     "lifecycle": "Lifecycle",
     "clusters": "Clusters",

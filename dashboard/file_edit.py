@@ -1,24 +1,19 @@
-"""Writes of files by people: edit, new file, upload, rename, delete and restore, each with a reason."""
+"""Writes of files by people: edit, new file, rename, delete and restore, each with a reason."""
 
 from __future__ import annotations
 
-import hashlib
-from pathlib import Path, PurePath
 from typing import Any
 
 from django.contrib import messages
-from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 
 from accounts import origins
 from dashboard import answer_cards, file_history
-from dashboard.store_pages import StoreVisit, address, folders_of, reference, store_page
-from fluxcore import config
+from dashboard.store_pages import StoreVisit, address, folders_of, raise_if_of_page, reference, store_page
 from fluxcore.errors import Conflict, FluxError, Forbidden, Invalid, NotFound
-from memory.artifacts import contents, moving, reading, stores, versions
 from memory.artifacts import files as verbs
-from memory.artifacts.contents import NewContent
+from memory.artifacts import moving, reading, stores, versions
 
 
 def is_editable(one: dict[str, Any]) -> bool:
@@ -88,11 +83,10 @@ def _save(
             reason=typed["reason"].strip(),
             **given,
         )
-    except (Forbidden, NotFound):
-        raise
     except Conflict as refusal:
         return _conflict(visit, store, path, typed, refusal, is_new=is_new)
     except FluxError as refusal:
+        raise_if_of_page(refusal)
         return _form(visit, store, "" if is_new else path, typed, problem=refusal.message, status=refusal.status)
     says = f"Version {done['version']} was saved." if done["changed"] else "Nothing was changed."
     messages.success(visit.request, says)
@@ -141,72 +135,13 @@ def _form(
     return render(visit.request, "dashboard/file_edit.html", found, status=status)
 
 
-@store_page("GET", "POST")
-def upload(visit: StoreVisit, store: str) -> HttpResponse:
-    """Upload files into a folder. Those that were refused are listed; the others are written."""
-    facts = stores.get_store(visit.me, store=store)
-    if not visit.may("artifacts.write"):
-        raise Forbidden("This needs a role that allows artifacts.write.")
-    where, refused, written = visit.text("folder", 1024), list[tuple[str, str]](), list[str]()
-    if visit.request.method == "POST":
-        where = visit.sent("folder").strip().strip("/")
-        sent = visit.request.FILES.getlist("files")
-        for file in sent:
-            name = PurePath(str(file.name or "")).name
-            path = f"{where}/{name}" if where else name
-            try:
-                _write_upload(visit, store, path, file)
-                written.append(path)
-            except (Forbidden, NotFound):
-                raise
-            except FluxError as refusal:
-                exists = isinstance(refusal, Conflict) and "current_version" in refusal.details
-                refused.append((path, "exists already" if exists else refusal.message))
-        if not sent:
-            refused.append(("", "No file was chosen. Choose one or more files."))
-        if not refused:
-            messages.success(visit.request, f"{len(written)} file{'s were' if len(written) > 1 else ' was'} uploaded.")
-            return redirect(address("folder", store, where) if where else address("store", store))
-    found = {
-        "space": visit.space,
-        "facts": facts,
-        "store": reference(facts, visit.space),
-        "folder": where,
-        "refused": refused,
-        "written": written,
-        "megabytes": config.current().MAX_FILE_BYTES // 1024 // 1024,
-        "origins": [(name, answer_cards.ORIGINS[name]) for name in origins.CLAIMABLE],
-    }
-    return render(visit.request, "dashboard/file_upload.html", found, status=422 if refused else 200)
-
-
-def _write_upload(visit: StoreVisit, store: str, path: str, file: UploadedFile) -> None:
-    given: dict[str, Any] = {} if visit.sent("replace") else {"expected_sha": ""}
-    if visit.sent("provenance"):
-        given["provenance"] = visit.sent("provenance")
-    verbs.put_file(
-        visit.me, store=store, path=path, content=_content(file), reason=visit.sent("reason").strip(), **given
-    )
-
-
-def _content(file: UploadedFile) -> NewContent:
-    """The bytes of an upload: those that are on disk already are not read into memory."""
-    if not hasattr(file, "temporary_file_path") or (file.size or 0) <= contents.INLINE_BYTES:
-        return NewContent.of(file.read())
-    path = Path(file.temporary_file_path())
-    with path.open("rb") as opened:
-        digest = hashlib.file_digest(opened, "sha256").hexdigest()
-    return NewContent(digest, path.stat().st_size, file=path)
-
-
 @store_page("POST")
 def rename(visit: StoreVisit, store: str, path: str) -> HttpResponse:
     to = visit.sent("to").strip()
     try:
         moving.move_files(visit.me, store=store, path=path, to=to, reason=visit.sent("reason").strip())
-    except (Forbidden, NotFound):
-        raise
     except FluxError as refusal:
+        raise_if_of_page(refusal)
         messages.error(visit.request, refusal.message)
         return redirect(address("file", store, path))
     messages.success(visit.request, f"{path} was renamed.")
@@ -216,15 +151,14 @@ def rename(visit: StoreVisit, store: str, path: str) -> HttpResponse:
 @store_page("POST")
 def delete(visit: StoreVisit, store: str, path: str) -> HttpResponse:
     """Delete a file, and lead to its history, where the deletion can be undone."""
-    given = {"expected_sha": visit.sent("expected_sha")} if visit.sent("expected_sha") else {}
+    given: dict[str, Any] = {"expected_sha": visit.sent("expected_sha")} if visit.sent("expected_sha") else {}
     try:
         verbs.delete_file(visit.me, store=store, path=path, reason=visit.sent("reason").strip(), **given)
-    except (Forbidden, NotFound):
-        raise
     except Conflict:
         messages.error(visit.request, "Somebody else wrote the file meanwhile. Nothing was deleted; look at it again.")
         return redirect(address("file", store, path))
     except FluxError as refusal:
+        raise_if_of_page(refusal)
         messages.error(visit.request, refusal.message)
         return redirect(address("file", store, path))
     messages.success(visit.request, f"{path} was deleted. Restore a version to undo this.")
@@ -241,12 +175,11 @@ def restore(visit: StoreVisit, store: str, path: str) -> HttpResponse:
         done = verbs.restore_version(
             visit.me, store=store, path=path, version=version, reason=visit.sent("reason").strip(), **given
         )
-    except (Forbidden, NotFound):
-        raise
     except Conflict:
         messages.error(visit.request, "Somebody else wrote the file meanwhile. Nothing was restored; look again.")
         return redirect(address("file-history", store, path))
     except FluxError as refusal:
+        raise_if_of_page(refusal)
         messages.error(visit.request, refusal.message)
         return redirect(address("file-history", store, path))
     says = f"Version {version} was restored as version {done['version']}."

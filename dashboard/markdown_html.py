@@ -36,7 +36,8 @@ def render(
     tokens = _parser().parse(code_lines.visible(text), env)
     if marked is not None:
         _mark(tokens, *marked)
-    return mark_safe(_parser().renderer.render(tokens, _parser().options, env))  # noqa: S308  as said above
+    html = str(_parser().renderer.render(tokens, _parser().options, env))
+    return mark_safe(html)  # noqa: S308  as said above
 
 
 def resolved(base: str, target: str) -> str | None:
@@ -87,7 +88,7 @@ def _nowhere(path: str) -> None:
     return None
 
 
-def _allowed(address: str) -> bool:
+def _is_allowed(address: str) -> bool:
     """Whether a link may be one. The parser has decoded entities and escapes, so this sees what a browser would."""
     return not address.startswith("//") and (
         _SCHEME.match(address) is None or address.strip().lower().startswith(_OUTSIDE)
@@ -123,7 +124,7 @@ def _parser() -> MarkdownIt:
     if not _made:
         parser = MarkdownIt("commonmark", {"html": False, "linkify": False}, renderer_cls=SafeRenderer)
         parser.enable(["table", "strikethrough"])
-        parser.validateLink = _allowed  # type: ignore[method-assign]
+        parser.validateLink = _is_allowed  # type: ignore[method-assign,assignment]
         parser.core.ruler.push("aligned", _aligned)
         _made.append(parser)
     return _made[0]

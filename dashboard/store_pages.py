@@ -62,6 +62,8 @@ def store_page(*methods: str) -> Callable[[View], View]:
             space = page_frame.current_space(request)
             if space is None:
                 return redirect("home")  # which shows whom to ask for a role, or how to create a space
+            if any("\0" in str(value) for value in named.values()):
+                raise Http404  # PostgreSQL refuses text with a NUL
             visit = StoreVisit(request, space, current_visitor(request).principal(space.pk))
             try:
                 return view(visit, **named)
@@ -77,6 +79,12 @@ def store_page(*methods: str) -> Callable[[View], View]:
         return call
 
     return decorate
+
+
+def raise_if_of_page(refusal: FluxError) -> None:
+    """Raise a refusal that is about the whole page. Others are about what was typed, and shown beside it."""
+    if refusal.code in ("forbidden", "not_found", "step_up_required"):
+        raise refusal
 
 
 def reference(facts: dict[str, Any], space: Space) -> str:

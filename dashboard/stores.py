@@ -15,9 +15,9 @@ from django.shortcuts import redirect, render
 
 from accounts.adminsite.forms import LinesField
 from accounts.verbs import MAX_REASON
-from dashboard.store_pages import StoreVisit, address, moment, reference, store_page
+from dashboard.store_pages import StoreVisit, address, moment, raise_if_of_page, reference, store_page
 from fluxcore import config, events
-from fluxcore.errors import FluxError, Forbidden, NotFound
+from fluxcore.errors import FluxError
 from memory.artifacts import stores as verbs
 from memory.artifacts.models import FileChange, Message, Store
 
@@ -81,6 +81,7 @@ def files(visit: StoreVisit) -> HttpResponse:
             try:
                 made = verbs.create_store(visit.me, **form.given(), reason=form.cleaned_data["reason"])
             except FluxError as refusal:
+                raise_if_of_page(refusal)
                 status = _refused(form, refusal)
             else:
                 messages.success(visit.request, f"The store {made['key']} was created.")
@@ -141,9 +142,8 @@ def policy(visit: StoreVisit, store: str) -> HttpResponse:
                     without=form.emptied(),
                     reason=form.cleaned_data["reason"],
                 )
-            except Forbidden:
-                raise
             except FluxError as refusal:
+                raise_if_of_page(refusal)
                 status = _refused(form, refusal)
             else:
                 messages.success(visit.request, "The policy was changed.")
@@ -171,9 +171,8 @@ def _refused(form: forms.Form, refusal: FluxError) -> int:
 def delete_store(visit: StoreVisit, store: str) -> HttpResponse:
     try:
         verbs.delete_store(visit.me, store=store, reason=visit.sent("reason"))
-    except (Forbidden, NotFound):
-        raise
     except FluxError as refusal:
+        raise_if_of_page(refusal)
         messages.error(visit.request, refusal.message)
         return redirect(address("store", store))
     days = config.current().STORE_UNDELETE_DAYS
@@ -185,9 +184,8 @@ def delete_store(visit: StoreVisit, store: str) -> HttpResponse:
 def restore_store(visit: StoreVisit, store: str) -> HttpResponse:
     try:
         found = verbs.undelete_store(visit.me, store=store, reason=visit.sent("reason"))
-    except (Forbidden, NotFound):
-        raise
     except FluxError as refusal:
+        raise_if_of_page(refusal)
         messages.error(visit.request, refusal.message)
         return redirect("files")
     messages.success(visit.request, f"The store {found['key']} was restored.")

@@ -11,11 +11,11 @@ from django.shortcuts import redirect, render
 from accounts.principals import Principal
 from accounts.verbs import selector
 from dashboard import message_cards
-from dashboard.store_pages import StoreVisit, address, moment, reference, store_page
+from dashboard.store_pages import StoreVisit, address, moment, raise_if_of_page, reference, store_page
 from dashboard.stores import last_changes
 from flux import paths
 from fluxcore import events
-from fluxcore.errors import FluxError, Forbidden, Invalid, NotFound
+from fluxcore.errors import FluxError, Invalid, NotFound
 from memory.artifacts import names
 from memory.artifacts import stores as store_verbs
 from memory.artifacts import transcripts as verbs
@@ -173,9 +173,8 @@ def remove(visit: StoreVisit, store: str) -> HttpResponse:
         if not numbers:
             raise Invalid("No message was chosen. Choose one or more messages.", field="seqs")
         done = verbs.pop_messages(visit.me, store=store, seqs=numbers, reason=visit.sent("reason").strip())
-    except (Forbidden, NotFound):
-        raise
     except FluxError as refusal:
+        raise_if_of_page(refusal)
         messages.error(visit.request, refusal.message)
     else:
         count = done["count"]
@@ -190,9 +189,8 @@ def restore(visit: StoreVisit, store: str) -> HttpResponse:
         done = verbs.restore_messages(
             visit.me, store=store, removal=visit.sent("removal"), reason=visit.sent("reason").strip()
         )
-    except (Forbidden, NotFound):
-        raise
     except FluxError as refusal:
+        raise_if_of_page(refusal)
         messages.error(visit.request, refusal.message)
         return redirect(address("transcript", store))
     count = done["count"]

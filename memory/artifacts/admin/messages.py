@@ -85,7 +85,8 @@ class MessagePage(InStorePage):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows = super().get_queryset(request).defer("body", "text")
-        return rows.annotate(beginning=Substr("body", 1, _BEGINNING))
+        shown: QuerySet[Any] = rows.annotate(beginning=Substr("body", 1, _BEGINNING))
+        return shown
 
     def titled(self, row: Any) -> str:
         return f"Message {row.seq} of {row.store.key}"
