@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 
 from accounts import origins
-from dashboard import answer_cards
+from dashboard import answer_cards, imports
 from dashboard.store_pages import StoreVisit, address, raise_if_of_page, reference, store_page
 from fluxcore import config
 from fluxcore.errors import Conflict, FluxError, Forbidden
@@ -52,7 +52,7 @@ def upload(visit: StoreVisit, store: str) -> HttpResponse:
         "folder": where,
         "refused": refused,
         "written": written,
-        "megabytes": config.current().MAX_FILE_BYTES // 1024 // 1024,
+        "megabytes": min(config.current().MAX_FILE_BYTES, imports.MAX_UPLOAD) // 1024 // 1024,
         "origins": [(name, answer_cards.ORIGINS[name]) for name in origins.CLAIMABLE],
     }
     return render(visit.request, "dashboard/file_upload.html", found, status=422 if refused else 200)

@@ -78,6 +78,21 @@
     for (const one of part.querySelectorAll(".lines li")) one.classList.toggle("marked", one.value >= first && one.value <= last);
   });
 
+  // A transcript opens at its newest message.
+  if (part?.dataset.follow && !location.hash) scrollTo(0, document.documentElement.scrollHeight);
+
+  // Commands can be copied.
+  for (const pre of navigator.clipboard ? document.querySelectorAll(".empty pre") : []) {
+    const button = Object.assign(document.createElement("button"), { type: "button", className: "button quiet slim copy", textContent: "Copy" });
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(pre.textContent);
+      button.textContent = "Copied";
+    });
+    const frame = Object.assign(document.createElement("div"), { className: "copied" });
+    pre.replaceWith(frame);
+    frame.append(pre, button);
+  }
+
   // Files dropped on the field are those that will be uploaded.
   const drop = document.querySelector(".drop");
   const chosen = drop?.querySelector("input[type=file]");
