@@ -274,9 +274,16 @@ class StoreCalls:
         )
 
     @call("GET", "stores/{store}/versions/{path}")
-    def file_versions(self, store: str, path: str, *, limit: int | None = None) -> CallArguments[VersionList]:
+    def file_versions(
+        self,
+        store: str,
+        path: str,
+        *,
+        limit: int | None = None,
+        before: int | None = None,
+    ) -> CallArguments[VersionList]:
         """List the versions of a file, newest first, those of deleted files too."""
-        return CallArguments(path={"store": store, "path": path}, query={"limit": limit})
+        return CallArguments(path={"store": store, "path": path}, query={"limit": limit, "before": before})
 
     @call("POST", "stores/{store}/restore/{path}")
     def restore_file(
