@@ -161,11 +161,10 @@ def test_retention_forgets_old_versions_and_never_the_current_one(alice):
 def test_a_clock_in_doubt_deletes_nothing(alice, configure):
     """Neither what can no longer be restored nor blobs, until the instance has run for a while with that clock."""
     large = b"x" * 100_000
-    alice.write("a", large)
+    blob = blobs.of_instance().path(alice.write("a", large).json()["sha"])
     alice.delete("/stores/notes")
     old = (clock.now() - timedelta(days=3)).timestamp()
-    (blob,) = blobs.of_instance()
-    os.utime(blobs.of_instance().path(blob.name), (old, old))
+    os.utime(blob, (old, old))
     configure(STORE_UNDELETE_DAYS=0)
     jumped = UptimeClock.objects.create(pk=1, at=clock.now() - timedelta(days=900), lived=10.0)
     for job in (jobs.ask_to_sweep, jobs.ask_to_collect):
@@ -178,7 +177,7 @@ def test_a_clock_in_doubt_deletes_nothing(alice, configure):
     alice.delete("/stores/notes")
     upkeep.sweep(None)
     upkeep.collect_blobs(None)
-    assert not Store.objects.exists() and not list(blobs.of_instance())
+    assert not Store.objects.exists() and not blob.exists()
 
 
 def test_ephemeral_stores_are_deleted_when_the_instance_starts(alice):
