@@ -37,6 +37,8 @@ from fluxcore import clock
 from fluxcore.errors import Forbidden
 from fluxcore.models import Event, Job, JobLine
 from fluxsite.home import DataHome
+from memory.artifacts import files, stores, transcripts
+from memory.artifacts.models import File, FileChange, Message, Store
 from memory.grains.models import (
     Cluster,
     ClusterUse,
@@ -319,6 +321,7 @@ def _graph(grain: Grain, space: str, actor: str) -> dict[str, Any]:
             seen_at=moment,
         ),
         **_exact(grain.space, space, actor),
+        **_stored(grain.space, space),
         "grains.entry": entry,
         "grains.conduit": Conduit.objects.create(
             space=grain.space,
@@ -358,6 +361,22 @@ def _exact(space: Space, name: str, actor: str) -> dict[str, Any]:
         "keyvalue.item": Item.objects.get(namespace=board),
         "keyvalue.lock": Lock.objects.get(board=board),
         "keyvalue.task": task,
+    }
+
+
+def _stored(space: Space, name: str) -> dict[str, Any]:
+    """A store with a file that was written twice, and a message."""
+    key, path, me = f"{name}-store", f"{name}/plan.md", shell(space)
+    stores.create_store(me, key=key)
+    for text in ("first", "second"):
+        files.write_file(me, store=key, path=path, text=f"{text} of the {name}")
+    transcripts.append_messages(me, store=key, messages=[{"role": "user", "content": f"Hello {name}"}])
+    store = Store.objects.get(key=key)
+    return {
+        "artifacts.store": store,
+        "artifacts.file": File.objects.get(store=store),
+        "artifacts.filechange": FileChange.objects.filter(store=store).latest("id"),
+        "artifacts.message": Message.objects.get(store=store),
     }
 
 
