@@ -9,7 +9,7 @@ from typing import Any
 
 from django.urls import reverse
 
-from dashboard.citations import Citation
+from dashboard.citations import CitationLink
 from dashboard.highlighting import HighlightedRun, excerpt, highlight_terms
 from fluxcore import clock
 from memory.grains.graph_picture import GrainLabel
@@ -77,7 +77,7 @@ class AnswerCard:
     way: list[PathStop]
     grain: dict[str, Any] = field(default_factory=dict)  # its fields; a trace has none
     times: list[tuple[str, datetime]] = field(default_factory=list)
-    citation: Citation | None = None  # source of a passage or message; a memory has none
+    citation: CitationLink | None = None  # source of a passage or message; a memory has none
     trace: str = ""  # trace of the answer, if the person may give feedback
     vote: Any = None  # feedback of the person
 
@@ -117,7 +117,7 @@ def build_cards(
     names: dict[str, GrainLabel],
     texts: dict[str, str],
     grains: dict[str, dict[str, Any]],
-    citations: dict[str, Citation] | None = None,
+    citations: dict[str, CitationLink] | None = None,
 ) -> list[AnswerCard]:
     scale = _scale([part["part"] for one in why for part in one["parts"]])
     cards = [_card(one, names, texts.get(one["grain_id"]), grains.get(one["grain_id"], {}), scale) for one in why]

@@ -15,7 +15,7 @@ from memory.grains.models import Grain
 
 
 @dataclass(frozen=True)
-class Citation:
+class CitationLink:
     """The source of one result, as a link."""
 
     kind: str
@@ -24,7 +24,7 @@ class Citation:
 
 
 @selector("grains.citations", needs="grains.read")
-def find_citations(principal: Principal, results: Iterable[dict[str, Any]]) -> dict[str, Citation]:
+def find_citations(principal: Principal, results: Iterable[dict[str, Any]]) -> dict[str, CitationLink]:
     """Citations of a trace's results by id of the grain; of those the caller may see. Memories have none."""
     outside = {one["grain_id"] for one in results}
     made = Grain.objects.filter(space=principal.space, uuid__in=outside, status__in=MADE_KINDS)
@@ -35,7 +35,7 @@ def find_citations(principal: Principal, results: Iterable[dict[str, Any]]) -> d
     return {str(name): cite(kind, found[number]) for number, name, kind in rows if number in found}
 
 
-def cite(kind: str, found: dict[str, Any]) -> Citation:
+def cite(kind: str, found: dict[str, Any]) -> CitationLink:
     """A citation as answers of recall have it, as a link."""
     if "path" in found:
         first, last = found.get("first_line") or None, found.get("last_line") or None
@@ -49,9 +49,9 @@ def cite(kind: str, found: dict[str, Any]) -> Citation:
             first=first,
             last=last,
         )
-        return Citation(kind, f"{found['path']} in {found['key']}{lines}, version {found.get('version')}", where)
+        return CitationLink(kind, f"{found['path']} in {found['key']}{lines}, version {found.get('version')}", where)
     if found.get("message") is not None:
         number = found["message"]
         where = address("transcript", found["store"], fragment=f"m{number}", at=number)
-        return Citation(kind, f"message {number} of {found['key']}", where)
-    return Citation(kind, str(found.get("key", "")))
+        return CitationLink(kind, f"message {number} of {found['key']}", where)
+    return CitationLink(kind, str(found.get("key", "")))

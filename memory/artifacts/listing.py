@@ -6,6 +6,7 @@ who may read some files only, it ends short after MAX_SCANNED rows, with a curso
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from accounts.authorise import may
@@ -145,13 +146,23 @@ def search_files(principal: Principal, request: calls.SearchFiles) -> dict[str, 
         if readable(file.path) and file.content_id is not None and content_types.may_be_text(file.content_type):
             room = MAX_SEARCHED_BYTES - searched
             searched += file.size
-            for number, line in enumerate(text_lines(contents.read(file.content_id, 0, room)), 1):
+            for number, line in enumerate(_lines_of(file, room), 1):
                 if wanted in line.casefold():
                     matches.append({"path": file.path, "line": number, "text": line.rstrip("\r\n")[:MAX_LINE]})
                     if len(matches) >= limit:
                         break
         last = file
     return _found(matches, last if len(page) > MAX_SEARCHED_FILES else None)
+
+
+@contents.read_again
+def _lines_of(file: File, most: int) -> Iterable[str]:
+    """The lines of a file, as it is now if it was written since it was listed."""
+    try:
+        return text_lines(contents.read(file.content_id, 0, most)) if file.content_id is not None else ()
+    except contents.ReplacedContent:
+        file.refresh_from_db()
+        raise
 
 
 def _found(matches: list[dict[str, Any]], last: File | None) -> dict[str, Any]:

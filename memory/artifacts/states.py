@@ -103,7 +103,7 @@ _WIDTH = len(_STORE_COLUMNS.split(", "))
 
 def read_state(principal: Principal, ref: str, path: str) -> tuple[StoreState, FileState | None]:
     """A store and one of its files; None if there never was a file of that path."""
-    space, number = names.space_of(principal), names.as_uuid(ref)
+    space, number = names.space_of(principal), names.as_uuid(names.checked_ref(ref))
     rows: list[tuple[Any, ...]] = []
     if number is not None:
         rows = raw_sql.read(_BY_UUID, [path, space, number.hex if raw_sql.vendor() == "sqlite" else number])

@@ -49,7 +49,15 @@ CALLS: dict[str, list[str]] = {
 WITHOUT_A_CAPABILITY = {"GET ", "GET readyz", "GET me", "GET grant-requests", "POST grant-requests"}
 # Answered to everybody, with more for those who hold the operation.
 MORE_FOR_HOLDERS = {"GET health"}
-WHOLE_BOARD = ("POST boards", "DELETE boards/<str:board>")  # a whole board is no name inside of one
+WHOLE_BOARD = (  # a whole board or memory is no name inside of one
+    "POST boards",
+    "DELETE boards/<str:board>",
+    *(
+        f"{method} {place}/recallable"
+        for method in ("GET", "PUT", "DELETE")
+        for place in ("agents/<str:agent>", "boards/<str:board>")
+    ),
+)
 WITHOUT_A_CALL = {
     "artifacts.propose",
     "snapshots.create",

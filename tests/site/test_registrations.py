@@ -51,6 +51,7 @@ WITHOUT_A_PAGE = {
     "grains.Clustering": "when a space was last clustered; flux_clusters says it",
     "grains.ContextShift": "whether recall looks wider for now; its event says so",
     "grains.UsefulPair": "how often two grains were useful together; the link made from it has a page",
+    "passages.ValueSource": "which key a recalled value is from, in its citation",
     "grains.TraceGrain": "which grains a recall returned, on the pages of the grain and of the recall",
 }
 

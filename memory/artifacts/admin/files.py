@@ -36,7 +36,7 @@ def _restore_file(principal: Any, row: File, **given: Any) -> dict[str, Any]:
 
 
 @admin.register(File)
-class FilePage(InStorePage):
+class FileAdminPage(InStorePage):
     reads = "artifacts.read"
     called = ("file", "files")
     about = "Files of stores. Deleted ones stay listed, because their version numbers are never reused."

@@ -18,9 +18,9 @@ def change_row(one: FileChange) -> tuple[Any, ...]:
 
 
 def outcome_badge(one: FileChange) -> Any:
-    if one.outcome == FileChange.Outcome.DONE:
+    if one.outcome == FileChange.ChangeOutcome.DONE:
         return formatting.badge("done", "good")
-    if one.outcome == FileChange.Outcome.NOOP:
+    if one.outcome == FileChange.ChangeOutcome.NOOP:
         return formatting.badge("no change", "calm")
     return formatting.badge(one.outcome, "warn")
 

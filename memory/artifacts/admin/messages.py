@@ -32,7 +32,7 @@ def _restore_messages(principal: Any, row: Message, **given: Any) -> dict[str, A
 
 
 @admin.register(Message)
-class MessagePage(InStorePage):
+class MessageAdminPage(InStorePage):
     reads = "transcript.read"
     called = ("message", "messages")
     about = "Messages of transcripts. Removed ones stay listed until they can no longer be restored."
