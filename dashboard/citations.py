@@ -54,4 +54,6 @@ def cite(kind: str, found: dict[str, Any]) -> CitationLink:
         number = found["message"]
         where = address("transcript", found["store"], fragment=f"m{number}", at=number)
         return CitationLink(kind, f"message {number} of {found['key']}", where)
-    return CitationLink(kind, str(found.get("key", "")))
+    owner, _, name = str(found.get("place", "")).partition("/")
+    where = address("board", board=name) if owner == "boards" else ""
+    return CitationLink(kind, f"key {found['key']} of {name}, version {found.get('version')}", where)
