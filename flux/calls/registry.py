@@ -38,6 +38,13 @@ ROOMS: tuple[Room, ...] = (
             "flux.calls.transcripts": ("artifacts", "transcript"),
         },
     ),
+    Room(
+        "reviews",
+        "ReviewCalls",
+        "The queue of what waits for a decision.",
+        "artifacts.md",
+        {"flux.calls.reviews": ("review",)},
+    ),
 )
 
 
