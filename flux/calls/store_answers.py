@@ -118,7 +118,7 @@ class VersionList(TypedDict):
     count: int
 
 
-class FileChange(TypedDict):
+class ChangedValue(TypedDict):
     op: Literal["added", "removed", "changed"]
     at: Annotated[str, "JSON pointer of the value."]
     old: NotRequired[Any]
@@ -131,7 +131,7 @@ class VersionDiff(TypedDict):
     new: int
     same: bool
     diff: Annotated[str, "Unified diff of two texts; empty if they are equal, or not text."]
-    changes: NotRequired[Annotated[list[FileChange], "Changed values, if both versions are JSON."]]
+    changes: NotRequired[Annotated[list[ChangedValue], "Changed values, if both versions are JSON."]]
 
 
 class FoundLine(TypedDict):

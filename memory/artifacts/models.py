@@ -118,7 +118,7 @@ class File(models.Model):
 class FileChange(models.Model):
     """A change of a file, or a refused one: the log of a store. Those with a version are the versions of the file."""
 
-    class Outcome(models.TextChoices):
+    class ChangeOutcome(models.TextChoices):
         DONE = "done"
         NOOP = "noop"  # the file had these bytes already
 
@@ -127,7 +127,7 @@ class FileChange(models.Model):
     file = models.ForeignKey(File, on_delete=models.PROTECT, related_name="+", null=True, db_index=False)
     path = models.CharField(max_length=MAX_PATH)
     op = models.CharField(max_length=16)
-    outcome = models.CharField(max_length=32)  # an `Outcome`, or the code of the refusal
+    outcome = models.CharField(max_length=32)  # a `ChangeOutcome`, or the code of the refusal
     listed = models.BooleanField()  # whether the store's log shows it
     version = models.BigIntegerField(default=0)
     old_sha = models.CharField(max_length=64, default="")

@@ -19,7 +19,8 @@ from accounts.verbs import Change, RunningCall
 from flux.calls import transcripts as calls
 from fluxcore import clock, raw_sql
 from fluxcore.canonical_json import dumps, loads
-from fluxcore.errors import Invalid, NotFound, TooLarge
+from fluxcore.errors import Invalid, NotFound
+from fluxcore.writes import limit_messages
 from memory.artifacts import hooks, names, quotas, refusals, stores
 from memory.artifacts.files import origin_of
 from memory.artifacts.models import Message, Store
@@ -96,7 +97,7 @@ def prepared(message: dict[str, Any], session: str | None = None, speaker: str |
     body = dumps(message)
     size = len(body.encode())
     if size > MAX_MESSAGE_BYTES:
-        raise TooLarge(f"A message may have at most {MAX_MESSAGE_BYTES} bytes.", limit=MAX_MESSAGE_BYTES, size=size)
+        raise limit_messages.too_large("A message", limit=MAX_MESSAGE_BYTES, raised_by=None, size=size)
     return {
         "body": body,
         "text": "\n".join(texts_of(message)).casefold().replace("\0", ""),

@@ -1,6 +1,6 @@
 """Registry of what made grains are made from: who may see which of them, and where they are from.
 
-The room that makes a kind of grain registers its `Source`. The rooms of memories ask here and know none of them.
+The room that makes a kind of grain registers its `KindSource`. The rooms of memories ask here and know none of them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from accounts.principals import Principal
 from memory.engine.kinds import MADE_KINDS
 
 
-class Source(Protocol):
+class KindSource(Protocol):
     """What grains of a kind are made from."""
 
     def sessions(self, principal: Principal, space: int) -> Collection[str] | None:
@@ -34,10 +34,10 @@ class VisibleKinds:
 
 
 NONE = VisibleKinds()
-_sources: dict[str, Source] = {}
+_sources: dict[str, KindSource] = {}
 
 
-def register(kind: str, source: Source) -> None:
+def register(kind: str, source: KindSource) -> None:
     if kind not in MADE_KINDS:
         raise ValueError(f"unknown kind of grains: {kind}")
     _sources[kind] = source

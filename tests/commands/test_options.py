@@ -89,17 +89,17 @@ WORKS = [
     "flux_files append kept a.md more",
     "flux_files read kept a.md --first 1",
     "flux_files ls kept --recursive",
-    "flux_files mv kept b.md c.md",
-    "flux_files cp kept c.md d.md",
-    "flux_files rm kept d.md",
+    "flux_files mv kept a.md c.md",
+    "flux_files cp kept a.md d.md",
+    "flux_files rm kept a.md",
     "flux_files history kept a.md",
     "flux_files diff kept a.md",
     "flux_files restore kept a.md 1",
     "flux_files search kept one",
     "flux_files audit kept",
     "flux_files policy kept --max-versions 5",
-    "flux_files delete made",
-    "flux_files undelete made",
+    "flux_files delete kept",
+    "flux_files undelete deleted",
     "flux_transcript say kept [{{}}]",
     "flux_transcript show kept",
     "flux_transcript pop kept",
@@ -342,6 +342,8 @@ def things(run, tmp_path, request, settings):
     run("flux_kv", "write", "helper", "kept", "1")
     run("flux_board", "write", "kept", "1")
     run("flux_board", "make", "spare")
+    run("flux_files", "create", "deleted")
+    run("flux_files", "delete", "deleted")
     run("flux_files", "create", "kept")
     run("flux_files", "write", "kept", "a.md", "one")
     run("flux_transcript", "say", "kept", '[{"role": "user"}]')
