@@ -3,7 +3,7 @@
 from typing import Annotated, Literal, NotRequired, TypedDict
 
 from flux.calls.answers import Identifier, Moment
-from flux.calls.store_answers import FileChange
+from flux.calls.store_answers import ChangedValue
 
 
 class ReviewFacts(TypedDict):
@@ -46,7 +46,7 @@ class ProposedChange(TypedDict):
     base_sha: Annotated[str, "SHA-256 of the file when the change was proposed; empty: there was none."]
     changed_since: Annotated[bool, "Whether the file has changed since the change was proposed."]
     diff: NotRequired[Annotated[str, "Unified diff of two texts; empty if they are equal."]]
-    changes: NotRequired[Annotated[list[FileChange], "Changed values, if both are JSON."]]
+    changes: NotRequired[Annotated[list[ChangedValue], "Changed values, if both are JSON."]]
     text: NotRequired[Annotated[str, "The proposed text of an open item."]]
     no_diff: NotRequired[Annotated[str, "Why there is no diff."]]
 
