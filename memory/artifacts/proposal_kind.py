@@ -49,15 +49,13 @@ class ProposalKind(ReviewKind):
         return all(may(principal, self.reads, where + item.details[name]) for name in ("path", "staged"))
 
     def describe(self, item: ReviewItem) -> dict[str, Any]:
+        store, shown = Store.objects.filter(pk=int(item.container)).first(), dict[str, Any]()
+        if store is None:
+            return {}  # deleted for good
         if item.state == "open":
-            store = Store.objects.get(pk=int(item.container))
             old, new = _current(item, "path"), _current(item, "staged")
-            shown = {"seen": seen_state(item, old, new)}
+            shown["seen"] = seen_state(item, old, new)
         else:
-            found = Store.objects.filter(pk=int(item.container)).first()
-            if found is None:
-                return {}  # deleted for good
-            store, shown = found, {}
             old, new = _version(item, "path", "old_version"), _decided(item)
         base = item.details.get("base_sha", "")
         change: dict[str, Any] = {

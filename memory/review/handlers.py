@@ -28,7 +28,7 @@ def list_reviews(principal: Principal, request: calls.ListReviews) -> dict[str, 
     if request.kind is not None:
         rows = rows.filter(kind=request.kind)
     if request.mine or not lookup.sees_some(principal):
-        rows = rows.filter(authors__contains=f"\n{principal.actor}\n")
+        rows = rows.filter(ReviewItem.by_author(principal.actor))
     if request.cursor is not None:
         rows = rows.filter(id__lt=int(request.cursor))
     found, last, more = list[ReviewItem](), None, False

@@ -53,6 +53,11 @@ class ReviewItem(models.Model):
     def __str__(self) -> str:
         return self.title
 
+    @staticmethod
+    def by_author(actor: str) -> Q:
+        """The items that somebody has written."""
+        return Q(authors__contains=f"\n{actor}\n")
+
     @property
     def author_names(self) -> list[str]:
         return self.authors.strip("\n").split("\n")

@@ -11,9 +11,12 @@ import pytest
 from accounts.capabilities import NEED_FRESH_CODE, NEVER_FOR_AGENTS, OPERATIONS
 from accounts.models import Agent, AuditEntry, Grant, Membership, Session, Space, Token, User
 from fluxcore.models import Job
+from memory.artifacts.models import File
 from memory.grains.models import Grain
 from memory.health.models import Warning
 from memory.keyvalue.models import Item, Lock, Namespace
+from memory.review.admin import described
+from memory.review.models import ReviewItem
 from tests.admin.conftest import ROLES, AdminSpaces, details, entries, list_of, pages, stale, words
 from tests.dashboard.conftest import post, send
 
@@ -54,6 +57,13 @@ def parked() -> bool:
 
 def status(house: AdminSpaces) -> str:
     return str(Grain.objects.get(pk=house.row("grains.grain").pk).status)
+
+
+SEEN: dict[str, str] = {}  # the state of the proposal as its page shows it
+
+
+def proposal(house: AdminSpaces) -> ReviewItem:
+    return ReviewItem.objects.get(pk=house.row("review.reviewitem").pk)
 
 
 DOINGS: dict[tuple[str, str], Doing] = {
@@ -107,6 +117,14 @@ DOINGS: dict[tuple[str, str], Doing] = {
         lambda house: warning(house).acknowledged_by != "",
         before=lambda house: Warning.objects.filter(pk=warning(house).pk).update(signal="orphan_rate"),
     ),
+    ("review.reviewitem", "accept"): Doing(
+        "operator",
+        "reviews.accept",
+        lambda house: proposal(house).state == "accepted" and File.objects.filter(path="key.md").exists(),
+        SEEN,
+        before=lambda house: SEEN.update(seen=described(proposal(house))["seen"]),
+    ),
+    ("review.reviewitem", "deny"): Doing("operator", "reviews.deny", lambda house: proposal(house).state == "denied"),
     ("keyvalue.namespace", NEW): Doing(
         "operator",
         "boards.make",

@@ -39,6 +39,7 @@ OPENS = {
     "keyvalue.item": "viewer",
     "keyvalue.lock": "viewer",
     "keyvalue.task": "viewer",
+    "review.reviewitem": "viewer",
     "accounts.user": "owner",
     "accounts.session": "administrator",
     "accounts.enrolment": "administrator",
@@ -74,6 +75,7 @@ FOREIGN = {
     "keyvalue.item": "office",
     "keyvalue.lock": "office",
     "keyvalue.task": "office",
+    "review.reviewitem": "office",
 }
 EVERYBODY = pytest.mark.parametrize("role", ROLES)
 MEMBERS = pytest.mark.parametrize("role", ROLES[:3])

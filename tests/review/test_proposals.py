@@ -119,7 +119,7 @@ def test_a_denial_needs_a_reason_and_removes_the_staged_file(bob, ann):
     assert "+Be brief and kind." in shown["change"]["diff"]
     assert bob.paths("handbook") == ["rules/a.md"]
     versions = bob.get("/stores/handbook/versions/proposals/rules/a.md").json()["versions"]
-    assert [(one["op"], one["reason"]) for one in versions][0] == ("deny", "too soft")
+    assert (versions[0]["op"], versions[0]["reason"]) == ("deny", "too soft")
     again = bob.propose("rules/a.md", BETTER).json()["proposal"]
     assert again != item and [one["item"] for one in bob.items()] == [again]
 
