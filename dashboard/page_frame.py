@@ -84,6 +84,7 @@ def _pages(request: HttpRequest, space: Space | None) -> list[NavLink]:
             _link(request, "Graph", reverse("graph")),
             _link(request, "Live", reverse("live")),
             _link(request, "Board", reverse("board")),
+            _link(request, "Review", reverse("review")),
             _link(request, "Traces", reverse("traces")),
             _link(request, "Vitals", reverse("vitals")),
             NavLink("Memories", list_address("grains_grain", space=space.name)),

@@ -21,7 +21,9 @@ async def later():
     there, nowhere = await MemoryStore.exists(key="support"), await MemoryStore.exists(key="nobody")
     memory = await MemoryStore.get_or_create.aio(key="support", keep_versions=False)
     before = await memory.current_sha.aio(PROFILE)
-    meta = await memory.write_json.aio(PROFILE, {"name": "Ann", "drinks": "coffee"}, actor="night", reason="she said so")
+    meta = await memory.write_json.aio(
+        PROFILE, {"name": "Ann", "drinks": "coffee"}, actor="night", reason="she said so"
+    )
     memory.append({"role": "user", "content": "And now?"})
     await memory.flush_messages()
     tail = await memory.audit_tail(2)
