@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass
+
+from memory.review.visible_text import visible
 
 MOST = 5_000  # lines of one page
 _HEAD = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
-_HIDDEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Cn", "Co"})
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,3 @@ def diff_lines(diff: str) -> list[DiffLine]:
             found.append(DiffLine("same", text, old, new))
             old, new = old + 1, new + 1
     return found
-
-
-def visible(text: str) -> str:
-    """The text with characters that nobody sees, or that reorder others, as their code points."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(
-        f"⟨U+{ord(char):04X}⟩" if char != "\t" and unicodedata.category(char) in _HIDDEN else char for char in text
-    )

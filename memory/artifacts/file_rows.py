@@ -137,7 +137,7 @@ def write(
     call.record(f"stores/{store.target}/{path}", version=version, op=new.op, size=new.size)
     data = {"store": str(store.uuid), "path": path, "version": version, "op": new.op}
     call.event("file.written" if appears else "file.deleted", f"stores/{store.uuid}", data)
-    if store.recallable and proposals.target_of(store.staging, path) is None:
+    if store.recallable:
         hooks.file_written(store, number)
     item = proposals.follow(call, store, path, new, version)
     return written(path, version, new, writer.at, created=not exists, changed=True, proposal=item)

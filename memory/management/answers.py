@@ -12,6 +12,7 @@ from flux.calls import boards, keys, reviews
 from flux.calls.base import Call
 from fluxcore.command_names import typed_command
 from memory.management.base import FluxCommand
+from memory.review.visible_text import visible
 
 Printer = Callable[["AnswerCommand", Any, dict[str, Any]], None]
 
@@ -157,8 +158,8 @@ def _review(command: AnswerCommand, answer: Any, given: dict[str, Any]) -> None:
     if change.get("changed_since"):
         command.notes.print(Text("The file has changed since this was proposed.", "yellow"))
     styles = {"+": "green", "-": "red", "@": "cyan"}
-    for line in change.get("diff", "").splitlines():
-        command.console.print(Text(line, styles.get(line[:1], "")))
+    for line in change.get("diff", "").rstrip("\n").split("\n") if change.get("diff") else ():
+        command.console.print(Text(visible(line), styles.get(line[:1], "")))
     if "no_diff" in change:
         command.line(change["no_diff"])
     if "seen" in answer:

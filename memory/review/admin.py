@@ -20,6 +20,7 @@ from accounts.adminsite.modeladmin import Action, FluxModelAdmin
 from accounts.visitor import SignedIn
 from memory.review import kinds
 from memory.review.models import ReviewItem
+from memory.review.visible_text import visible
 
 _STATES: dict[str, BadgeStyle] = {"open": "warn", "accepted": "good", "denied": "bad", "withdrawn": "calm"}
 _REVIEW = "artifacts.review"  # the one operation that decides, while there is one kind
@@ -35,7 +36,9 @@ def difference(shown: dict[str, Any]) -> SafeString:
     change = shown.get("change", {})
     text = change.get("diff") or change.get("no_diff") or "Nothing differs."
     since = "The file has changed since this was proposed." if change.get("changed_since") else ""
-    return format_html('{}<pre class="data">{}</pre>', formatting.badge(since, "warn") if since else "", text)
+    return format_html(
+        '{}<pre class="data">{}</pre>', formatting.badge(since, "warn") if since else "", visible(text, keep="\t\n")
+    )
 
 
 class SeenWidget(forms.Widget):
@@ -49,7 +52,7 @@ class SeenWidget(forms.Widget):
         return hidden + difference(shown)
 
 
-class AcceptForm(ActionForm):
+class AcceptItemForm(ActionForm):
     seen = forms.CharField(label="Difference", max_length=64, widget=SeenWidget)
 
     def prepare(self) -> None:
@@ -86,7 +89,7 @@ class ReviewItemPage(FluxModelAdmin):
             "Accept",
             _REVIEW,
             _accept,
-            AcceptForm,
+            AcceptItemForm,
             fits=_is_open,
             done="Accepted.",
             says="What is proposed is written as a new version. The dashboard's Review page can also edit it first.",
@@ -102,7 +105,7 @@ class ReviewItemPage(FluxModelAdmin):
             says="Nothing is changed. The author reads the reason.",
         ),
     )
-    list_display = ["title", "kind_name", "status", "authored", "origin", "updated", "decided", "space"]
+    list_display = ["title", "kind_name", "status", "authored", "provenance", "updated", "decided", "space"]
     list_filter = [
         filters.values("state", "state", ReviewItem.ReviewState.values),
         filters.typed("author", "author", ReviewItem.by_author),
@@ -115,7 +118,7 @@ class ReviewItemPage(FluxModelAdmin):
         "kind_name",
         "status",
         "authored",
-        "origin",
+        "provenance",
         "reason",
         "created",
         "updated",
@@ -143,7 +146,7 @@ class ReviewItemPage(FluxModelAdmin):
         return formatting.chips(row.author_names, most=3)
 
     @admin.display(description="provenance", ordering="origin")
-    def origin(self, row: Any) -> str:
+    def provenance(self, row: Any) -> str:
         return str(row.origin).replace("_", " ")
 
     @admin.display(description="opened")

@@ -9,8 +9,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from accounts.principals import shell
 from fluxcore import clock
 from fluxcore.writes import booth
+from memory.artifacts import files
+from memory.artifacts.contents import NewContent
 from memory.grains.models import (
     ClusterUse,
     ClusterUseVote,
@@ -26,6 +29,7 @@ from memory.grains.models import (
 from memory.recall import grain_recalls
 from memory.recall.trace_record import pack_trace
 from tests.admin.conftest import list_of, words
+from tests.dashboard.conftest import post
 
 HOSTILE = "<script>alert(1)</script> & a very long story " + "that goes on " * 40
 
@@ -194,3 +198,15 @@ def test_closing_asks_until_when_and_says_why_not(house, client):
     grain = Grain.objects.get(pk=house.row("grains.grain").pk)
     assert abs((clock.now() - grain.valid_to).total_seconds()) < 30
     assert "Close" not in words(client.get(house.address("grains.grain"))).split("Text")[0]
+
+
+def test_a_proposal_shows_its_difference_and_what_is_hidden_in_it(house, client):
+    row = house.row("review.reviewitem")
+    held = shell(row.space)
+    files.put_file(held, store="home-rules", path="proposals/key.md", content=NewContent.of("<b>\u202emat\n".encode()))
+    files.put_file(held, store="home-rules", path="key.md", content=NewContent.of(b"Under the mat\n"))
+    for address in (house.address("review.reviewitem"), house.address("review.reviewitem", act="accept")):
+        page = client.get(address).content.decode()
+        assert "-Under the mat\n+&lt;b&gt;⟨U+202E⟩mat\n" in page and "has changed since" in page
+    denied = post(client, house.address("review.reviewitem", act="accept"), seen="old", reason="read")
+    assert denied.status_code == 409 and "not as you have seen it" in words(denied)

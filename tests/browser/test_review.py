@@ -77,6 +77,17 @@ def test_a_proposal_arrives_is_read_edited_and_accepted(house, browser, complain
     accepted = house.instance.call("GET", "/stores/handbook/files/rules/answers.md").body.decode()
     assert accepted == better + "Be on time.\n"
 
+    # From the overview to the same proposal in the administration.
+    house.go(page, "/")
+    page.get_by_role("link", name="1 proposal waits for a decision").click()
+    page.get_by_role("link", name="rules/colours.json in handbook").click()
+    looked_at(page, "review-admin")
+    page.set_viewport_size(DESK)
+    page.get_by_role("link", name="Accept", exact=True).click()
+    assert '+{"background": "white"}' in page.locator("pre.data").inner_text()
+    looked_at(page, "review-admin-accept")
+    page.set_viewport_size(DESK)
+    house.go(page, "/review")
     page.get_by_role("link", name="rules/colours.json in handbook").click()
     page.get_by_label("Reason to deny").fill("colours are the designer's")
     page.get_by_role("button", name="Deny").click()

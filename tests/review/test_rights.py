@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import pytest
 
+from accounts import tokens
 from accounts.capabilities import OPERATIONS
 from accounts.principals import find_space, shell
 from accounts.trust import REACH
 from fluxcore.errors import Forbidden, NotFound
-from memory.artifacts import files, stores
+from memory.artifacts import files, proposals, stores
 from memory.artifacts.contents import NewContent
+from memory.artifacts.states import read_state
 from memory.review import handlers
 from memory.review.models import ReviewItem
 from tests.rest.routes import refused
@@ -32,6 +34,17 @@ def test_proposing_takes_its_capability_for_the_target(agent_of):
     assert refused(carl.file("proposals/rules/a.md", "handbook"), 403, "forbidden")
     assert refused(carl.write("proposals/rules/a.md", "x", "new", create="true"), 422, "invalid")
     assert refused(carl.delete("/stores/handbook"), 403, "forbidden")
+
+
+def test_a_staging_prefix_that_changes_during_a_write_widens_nothing(agent_of, handbook):
+    carl = agent_of("carl", "artifacts.propose:handbook/rules/**", trust="sandboxed")
+    who = tokens.authenticate(carl.token)
+    place, _ = read_state(who, "handbook", "")
+    proposals.check_may_propose(who, place, "proposals/rules/a.md")
+    with pytest.raises(Forbidden, match=r"artifacts\.propose:handbook/a\.md"):  # as the write finds it
+        proposals.check_may_propose(who, replace(place, staging="proposals/rules"), "proposals/rules/a.md")
+    with pytest.raises(Forbidden, match=r"artifacts\.write:handbook/proposals/rules/a\.md"):
+        proposals.check_may_propose(who, replace(place, staging=""), "proposals/rules/a.md")
 
 
 def test_one_proposer_does_not_change_what_another_wrote(bob, agent_of):
