@@ -17,13 +17,14 @@ from memory.recall.traces import RECALLED
 # Filters of the Live page, in their order. An event is in the group of its kind, or of the first word of its kind.
 GROUPS = {
     "recalls": "Recalls",
-    "stores": "Stores",
+    "stores": "New memories",
     "votes": "Feedback",
     "lifecycle": "Lifecycle",
     "clusters": "Clusters",
     "jobs": "Jobs",
     "health": "Health",
     "exact": "Keys and locks",
+    "files": "Files and transcripts",
     "review": "Review",
     "people": "People and agents",
 }
@@ -58,6 +59,9 @@ _GROUP_OF_WORD = {
     "lock": "exact",
     "queue": "exact",
     "board": "exact",
+    "store": "files",
+    "file": "files",
+    "messages": "files",
     "review": "review",
 }
 _OTHERS = "people"
@@ -116,6 +120,15 @@ SENTENCES = {
     "board.made": "created {in}",
     "board.cleared": "emptied {in}",
     "board.deleted": "deleted {in}",
+    "store.created": "created the store {key}",
+    "store.deleted": "deleted the store {key}",
+    "store.restored": "restored the store {key}",
+    "store.policy": "changed the policy of the store {key}",
+    "file.written": "wrote {path}, version {version}",
+    "file.deleted": "deleted {path}, version {version}",
+    "messages.appended": "added messages {first} to {last} to a transcript",
+    "messages.removed": "removed {count|message} from a transcript",
+    "messages.restored": "restored {count|message} of a transcript",
     "review.opened": "proposed a change: {title}",
     "review.updated": "changed a proposal: {title}",
     "review.decided": "{decision} a proposal: {title}",

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts.models import Space
 from accounts.principals import Principal
 from accounts.visitor import current_visitor
-from dashboard import page_frame
+from dashboard import file_edit, page_frame
 from dashboard.account import sign_in_required
 from dashboard.answer_cards import ORIGINS
 from dashboard.diff_lines import MOST, DiffLine, diff_lines
@@ -134,5 +134,7 @@ def _difference(change: dict[str, Any]) -> dict[str, Any]:
         "cut": MOST if len(lines) > MOST else 0,
         **counts,
         "changes": change.get("changes", [])[:MAX_CHANGES],
+        # A browser would change other texts: it sends one kind of line end.
+        "editable": "text" in change and file_edit.is_editable({"text": change["text"], "truncated": False}),
         "line_ends": "crlf" if "\r\n" in change.get("text", "") else "lf",
     }

@@ -36,6 +36,7 @@ ROOMS: tuple[Room, ...] = (
             "flux.calls.stores": ("artifacts", "files"),
             "flux.calls.files": ("artifacts", "files"),
             "flux.calls.transcripts": ("artifacts", "transcript"),
+            "flux.calls.passages": ("memory", "board", "artifacts", "files", "transcript"),
         },
     ),
     Room(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from accounts import origins
@@ -120,7 +121,10 @@ def _append(
     origin, beginning = origin_of(call.principal, provenance), content.beginning
     # Large contents are put together before the write, so that nobody waits for it.
     before = None if create else read_state(call.principal, store, path)[1]
-    prepared = _joined(before, content) if _size(before) + content.size > contents.INLINE_BYTES else None
+    prepared = None
+    if _size(before) + content.size > contents.INLINE_BYTES:
+        with suppress(contents.ReplacedContent):  # then it is put together inside the write
+            prepared = _joined(before, content)
     ticket = quotas.share(call)
 
     def change() -> dict[str, Any]:

@@ -48,6 +48,7 @@ class ProposalKind(ReviewKind):
         where = item.target.removesuffix(item.details["path"])
         return all(may(principal, self.reads, where + item.details[name]) for name in ("path", "staged"))
 
+    @contents.read_again
     def describe(self, item: ReviewItem) -> dict[str, Any]:
         store, shown = Store.objects.filter(pk=int(item.container)).first(), dict[str, Any]()
         if store is None:
@@ -182,6 +183,8 @@ def _difference(item: ReviewItem, old: Side, new: Side) -> dict[str, Any]:
     try:
         before, after = comparing.text_of(old.content, path), comparing.text_of(new.content, path)
         difference = {"diff": comparing.unified_diff(path, before, after, "current", "proposed")}
+    except contents.ReplacedContent:
+        raise  # it is read again
     except FluxError as refusal:
         return {"no_diff": refusal.message}
     changes = comparing.json_changes(before, after)

@@ -215,7 +215,7 @@ def delete_store(call: RunningCall, request: calls.DeleteStore) -> Change:
     return change
 
 
-@handles(calls.UndeleteStore, asks=names.asks("artifacts.write"))
+@handles(calls.UndeleteStore, asks=names.asks("artifacts.write", deleted=True))
 def undelete_store(call: RunningCall, request: calls.UndeleteStore) -> Change:
     """Restore a deleted store, unless another one has taken its coordinates."""
     ticket = quotas.share(call)

@@ -18,7 +18,7 @@ from accounts.principals import Principal
 from accounts.verbs import Change, RunningCall
 from flux.calls import transcripts as calls
 from fluxcore import clock, raw_sql
-from fluxcore.canonical_json import dumps, loads
+from fluxcore.canonical_json import dumps, loads, refuse_surrogates
 from fluxcore.errors import Invalid, NotFound
 from fluxcore.writes import limit_messages
 from memory.artifacts import hooks, names, quotas, refusals, stores
@@ -95,6 +95,7 @@ def _announce(call: RunningCall, store: StoreState, kind: str, **data: Any) -> N
 def prepared(message: dict[str, Any], session: str | None = None, speaker: str | None = None) -> dict[str, Any]:
     """The columns of a message that do not depend on the store."""
     body = dumps(message)
+    refuse_surrogates(body, name="messages")
     size = len(body.encode())
     if size > MAX_MESSAGE_BYTES:
         raise limit_messages.too_large("A message", limit=MAX_MESSAGE_BYTES, raised_by=None, size=size)

@@ -8,7 +8,7 @@ from functools import partial
 
 from django.db.models import F
 
-from fluxcore import blobs, clock, config, events
+from fluxcore import blobs, clock, config, events, uptime
 from fluxcore.work.run import Run
 from fluxcore.writes import booth, write_locks
 from memory.artifacts import contents, hooks, proposals, quotas
@@ -20,6 +20,8 @@ ACTOR = "worker"
 
 def sweep(run: Run) -> None:
     """The handler of `artifacts.sweep`. Each step writes batches of rows, so that nobody waits long for it."""
+    if _is_clock_in_doubt(run):
+        return
     now, found = clock.now(), config.current()
     undelete = now - timedelta(days=found.STORE_UNDELETE_DAYS)
     for store in Store.objects.exclude(retention_days=None).filter(deleted_at=None):
@@ -32,6 +34,14 @@ def sweep(run: Run) -> None:
         booth.write(partial(_delete, store), lock=write_locks.lock_name(store.space_id))
     _forget_log(now - timedelta(days=found.STORE_LOG_DAYS))
     proposals.forget_decided(now - timedelta(days=found.STORE_LOG_DAYS))
+
+
+def _is_clock_in_doubt(run: Run) -> bool:
+    """A clock that jumped makes everything look old: then nothing is deleted."""
+    doubt = uptime.now().doubt
+    if doubt:
+        run.say("The clock is in doubt. Nothing was deleted.")
+    return bool(doubt)
 
 
 def _until_done(store: Store, step: Callable[[], int]) -> None:
@@ -105,6 +115,8 @@ def _forget_log(oldest: datetime) -> None:
 
 def collect_blobs(run: Run) -> None:
     """The handler of `artifacts.collect_blobs`: delete blobs that no content refers to."""
+    if _is_clock_in_doubt(run):
+        return
     blobs.of_instance().collect(contents.referenced)
 
 

@@ -9,7 +9,7 @@ from accounts.principals import Principal
 from flux.calls import files as calls
 from fluxcore import clock
 from fluxcore.errors import NotFound
-from memory.artifacts import change_log, names
+from memory.artifacts import change_log, contents, names
 from memory.artifacts.comparing import json_changes, text_of, unified_diff
 from memory.artifacts.models import FileChange
 from memory.artifacts.reading import existing_path
@@ -26,6 +26,8 @@ def list_versions(principal: Principal, request: calls.ListVersions) -> dict[str
     if file is None:
         return {"path": path, "version": 0, "versions": [], "count": 0}
     rows = FileChange.objects.filter(file=file.id, version__gt=0).order_by("-version")
+    if request.before is not None:
+        rows = rows.filter(version__lt=request.before)
     found = [_version_facts(row) for row in rows[: request.limit or DEFAULT_LIMIT]]
     return {"path": path, "version": file.version, "versions": found, "count": len(found)}
 
@@ -46,6 +48,7 @@ def _version_facts(row: FileChange) -> dict[str, Any]:
 
 
 @handles(calls.DiffVersions, asks=_reads)
+@contents.read_again
 def diff_versions(principal: Principal, request: calls.DiffVersions) -> dict[str, Any]:
     """Compare two versions. Before the first version, and where a file was deleted, there is nothing."""
     path = existing_path(request.path)

@@ -20,6 +20,14 @@ class KindSource(Protocol):
         """Sessions of the grains the caller may see: None for all, empty for none."""
         ...
 
+    def tags(self, principal: Principal, space: int) -> Collection[str]:
+        """Tags of further grains the caller may see; asked only where `sessions` does not name all."""
+        ...
+
+    def address(self, citation: dict[str, Any]) -> str:
+        """Address at the REST API of what a citation names."""
+        ...
+
     def citations(self, principal: Principal, space: int, grains: Collection[int]) -> dict[int, dict[str, Any]]:
         """Where these grains are from; only those the caller may see, and that were not removed."""
         ...
@@ -27,10 +35,11 @@ class KindSource(Protocol):
 
 @dataclass(frozen=True)
 class VisibleKinds:
-    """The kinds of made grains that a recall searches; of a kind in `sessions` only grains of these sessions."""
+    """The kinds of made grains that a recall searches; of one in `sessions` only grains of these sessions or `tags`."""
 
     kinds: tuple[str, ...] = ()
     sessions: dict[str, Collection[str]] = field(default_factory=dict)
+    tags: dict[str, Collection[str]] = field(default_factory=dict)
 
 
 NONE = VisibleKinds()
@@ -45,15 +54,16 @@ def register(kind: str, source: KindSource) -> None:
 
 def visible(principal: Principal, space: int, kinds: Iterable[str]) -> VisibleKinds:
     """Which made grains of these kinds a caller may see."""
-    found, sessions = [], {}
+    found, sessions, tags = [], {}, {}
     for kind in kinds:
         source = _sources.get(kind)
         allowed = source.sessions(principal, space) if source is not None else ()
-        if allowed is None or allowed:
+        tagged = source.tags(principal, space) if source is not None and allowed is not None else ()
+        if allowed is None or allowed or tagged:
             found.append(kind)
-        if allowed:
-            sessions[kind] = allowed
-    return VisibleKinds(tuple(found), sessions)
+        if allowed is not None and (allowed or tagged):
+            sessions[kind], tags[kind] = allowed, tagged
+    return VisibleKinds(tuple(found), sessions, tags)
 
 
 def citations(principal: Principal, space: int, grains: Iterable[tuple[int, str]]) -> dict[int, dict[str, Any]]:
@@ -66,3 +76,8 @@ def citations(principal: Principal, space: int, grains: Iterable[tuple[int, str]
     for kind, numbers in by_kind.items():
         found |= _sources[kind].citations(principal, space, numbers)
     return found
+
+
+def address(kind: str, citation: dict[str, Any]) -> str:
+    """Address at the REST API of what a citation names."""
+    return _sources[kind].address(citation)

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fluxcore import clock, raw_sql
-from fluxcore.errors import FluxError
 from fluxcore.work.run import Apply, Run
 from memory.artifacts import content_types, contents, proposals
 from memory.artifacts.models import File, Message, Store
@@ -63,7 +62,7 @@ def _passages(file: File) -> list[Passage]:
         return []
     try:
         data = contents.read_all(file.content_id, MAX_BYTES)
-    except FluxError:
+    except contents.ReplacedContent:
         return []  # the content was released meanwhile: the write that did it asks for another job
     if not content_types.is_text(data):
         return []

@@ -38,8 +38,9 @@ from fluxcore import clock
 from fluxcore.errors import Forbidden
 from fluxcore.models import Event, Job, JobLine
 from fluxsite.home import DataHome
-from memory.artifacts import files, stores
+from memory.artifacts import files, stores, transcripts
 from memory.artifacts.contents import NewContent
+from memory.artifacts.models import File, FileChange, Message, Store
 from memory.grains.models import (
     Cluster,
     ClusterUse,
@@ -324,6 +325,7 @@ def _graph(grain: Grain, space: str, actor: str) -> dict[str, Any]:
         ),
         **_exact(grain.space, space, actor),
         "review.reviewitem": _proposed(grain.space, space),
+        **_stored(grain.space, space),
         "grains.entry": entry,
         "grains.conduit": Conduit.objects.create(
             space=grain.space,
@@ -374,6 +376,22 @@ def _proposed(space: Space, name: str) -> ReviewItem:
     content = NewContent.of(f"The key of the {name} is under the mat\n".encode())
     answer = files.put_file(agent, store=f"{name}-rules", path="proposals/key.md", content=content)
     return ReviewItem.objects.get(uuid=answer["proposal"])
+
+
+def _stored(space: Space, name: str) -> dict[str, Any]:
+    """A store with a file that was written twice, and a message."""
+    key, path, me = f"{name}-store", f"{name}/plan.md", shell(space)
+    stores.create_store(me, key=key)
+    for text in ("first", "second"):
+        files.write_file(me, store=key, path=path, text=f"{text} of the {name}")
+    transcripts.append_messages(me, store=key, messages=[{"role": "user", "content": f"Hello {name}"}])
+    store = Store.objects.get(key=key)
+    return {
+        "artifacts.store": store,
+        "artifacts.file": File.objects.get(store=store),
+        "artifacts.filechange": FileChange.objects.filter(store=store).latest("id"),
+        "artifacts.message": Message.objects.get(store=store),
+    }
 
 
 def _refused(caller: Any) -> None:

@@ -10,8 +10,11 @@ import pytest
 
 from accounts.capabilities import NEED_FRESH_CODE, NEVER_FOR_AGENTS, OPERATIONS
 from accounts.models import Agent, AuditEntry, Grant, Membership, Session, Space, Token, User
+from accounts.principals import shell
+from fluxcore import clock
 from fluxcore.models import Job
-from memory.artifacts.models import File
+from memory.artifacts import transcripts
+from memory.artifacts.models import File, Message, Store
 from memory.grains.models import Grain
 from memory.health.models import Warning
 from memory.keyvalue.models import Item, Lock, Namespace
@@ -45,6 +48,22 @@ def agent() -> Agent:
 
 def warning(house: AdminSpaces) -> Warning:
     return Warning.objects.get(pk=house.row("health.warning").pk)
+
+
+def own_store() -> Store:
+    return Store.objects.get(key="home-store")
+
+
+def own_file() -> File:
+    return File.objects.get(store=own_store())
+
+
+def own_message() -> Message:
+    return Message.objects.get(store=own_store())
+
+
+def remove_message() -> None:
+    transcripts.pop_messages(shell(own_store().space), store="home-store")
 
 
 def item(house: AdminSpaces) -> Item:
@@ -146,6 +165,36 @@ DOINGS: dict[tuple[str, str], Doing] = {
     ("keyvalue.item", "delete"): Doing("operator", "kv.delete", lambda house: item(house).value is None),
     ("keyvalue.item", "purge"): Doing(
         "owner", "kv.forget", lambda house: item(house).value is None and not item(house).revisions.exists()
+    ),
+    ("artifacts.store", NEW): Doing(
+        "operator",
+        "stores.create",
+        lambda house: Store.objects.filter(key="new", recallable=True).exists(),
+        {"space": "home", "key": "new", "recallable": "on"},
+    ),
+    ("artifacts.store", "policy"): Doing(
+        "owner",
+        "stores.policy",
+        lambda house: (own_store().recallable, own_store().read_only) == (True, "memory\nrules"),
+        {"recallable": "on", "read_only_prefixes": "rules\r\n\r\nmemory"},
+    ),
+    ("artifacts.store", "delete"): Doing("operator", "stores.delete", lambda house: own_store().deleted_at is not None),
+    ("artifacts.store", "restore"): Doing(
+        "operator",
+        "stores.undelete",
+        lambda house: own_store().deleted_at is None,
+        before=lambda house: Store.objects.filter(pk=own_store().pk).update(deleted_at=clock.now()),
+    ),
+    ("artifacts.file", "restore"): Doing(
+        "operator", "files.restore", lambda house: own_file().version == 3, {"version": "1"}
+    ),
+    ("artifacts.file", "delete"): Doing("operator", "files.delete", lambda house: own_file().sha == ""),
+    ("artifacts.message", "remove"): Doing("operator", "transcript.pop", lambda house: own_message().removal != ""),
+    ("artifacts.message", "restore"): Doing(
+        "operator",
+        "transcript.restore",
+        lambda house: own_message().removal == "",
+        before=lambda house: remove_message(),
     ),
     ("keyvalue.lock", "break"): Doing(
         "operator", "locks.break", lambda house: Lock.objects.get(pk=house.row("keyvalue.lock").pk).holder == ""

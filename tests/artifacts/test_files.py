@@ -162,6 +162,18 @@ def test_folders_are_moved_and_deleted_whole(alice):
     assert alice.paths() == ["older", "rest"]
 
 
+def test_each_file_of_a_folder_counts_as_a_write(alice, configure):
+    for number in range(4):
+        alice.write(f"old/{number}", "x")
+    configure(MAX_FILE_WRITES_PER_MINUTE=8)  # five are used: the store and four files
+    moved = alice.post("/stores/notes/move", {"path": "old", "to": "new", "recursive": True})
+    assert refused(moved, 429, "rate_limited")["limit"] == 8
+    assert refused(alice.post("/stores/notes/delete", {"path": "old"}), 429, "rate_limited")
+    assert alice.paths() == [f"old/{number}" for number in range(4)]
+    configure(MAX_FILE_WRITES_PER_MINUTE=9)
+    assert alice.post("/stores/notes/delete", {"path": "old"}).json()["count"] == 4
+
+
 def test_a_file_is_no_folder_and_a_folder_no_file(alice):
     alice.write("notes/today", "x")
     assert refused(alice.write("notes", "x"), 409, "already_exists")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from flux.memory import MemoryStore
+from memory.artifacts import tree_export
 from memory.artifacts.models import File, FileChange, Message, Store
 from tests.commands.conftest import run  # noqa: F401
 from tests.docs.pages import ROOT
@@ -91,6 +92,29 @@ def test_a_store_as_a_folder(files, stored, tmp_path):
     assert local.read_bytes("plans/a b.md") == b"two" and local.get_meta("plans/a b.md").reason == ""
     assert [message["content"] for message in local.messages] == ["hi", "hello"]
     assert not list(tmp_path.glob(".*")), "nothing half-written is left"
+
+
+def test_many_versions_and_messages(files, talk, tmp_path, monkeypatch):
+    """More of each than one page has, and operations that flyte's log does not know."""
+    files("create", "notes")
+    for number in range(5):
+        files("append", "notes", "log.txt", f"{number}\n")
+        talk("say", "notes", json.dumps([{"role": "user", "content": str(number)}]))
+    files("rm", "notes", "log.txt")
+    files("restore", "notes", "log.txt", "2")
+    files("mv", "notes", "log.txt", "moved.txt")
+    files("cp", "notes", "moved.txt", "log.txt")
+    monkeypatch.setattr(tree_export, "PAGE", 2)
+    done = files("export", "notes", str(tmp_path / "tree"), "--json").json()
+    assert (done["files"], done["versions"], done["messages"]) == (2, 8, 5)
+    tree = tree_of(tmp_path / "tree")
+    log = [json.loads(line) for line in tree["audit/log.jsonl"].splitlines() if b'"log.txt"' in line]
+    ops = ["create", "update", "update", "update", "update", "delete", "create", "rename", "create"]
+    assert [event["op"] for event in log] == ops
+    for event in log:
+        if event["version_file"]:
+            assert sha(tree[event["version_file"]]) == event["new_sha"]
+    assert [one["content"] for one in json.loads(tree["messages.json"])] == list("01234")
 
 
 def test_out_and_back(files, stored, tmp_path):

@@ -118,6 +118,8 @@ def test_the_navigation_leads_to_pages_of_this_space_alone(person, two_spaces):
         "Graph",
         "Live",
         "Board",
+        "Files",
+        "Transcripts",
         "Review",
         "Traces",
         "Vitals",

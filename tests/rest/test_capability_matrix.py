@@ -52,6 +52,15 @@ WITHOUT_A_CAPABILITY = {
 }
 # Answered to everybody, with more for those who hold the operation.
 MORE_FOR_HOLDERS = {"GET health"}
+WHOLE_BOARD = (  # a whole board or memory is no name inside of one
+    "POST boards",
+    "DELETE boards/<str:board>",
+    *(
+        f"{method} {place}/recallable"
+        for method in ("GET", "PUT", "DELETE")
+        for place in ("agents/<str:agent>", "boards/<str:board>")
+    ),
+)
 WHOLE_BOARD = ("POST boards", "DELETE boards/<str:board>")  # a whole board is no name inside of one
 # Lets writes of files through in place of artifacts.write, under a staging prefix: tests/review/test_rights.py.
 IN_PLACE_OF_ANOTHER = {"artifacts.propose"}

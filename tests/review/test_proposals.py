@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from accounts.capabilities import parsed
 from accounts.models import AuditEntry
 from fluxcore import clock
 from fluxcore.errors import Conflict
@@ -31,8 +33,8 @@ def put(who, path, text, **more):
     return files.put_file(who, store="handbook", path=path, content=NewContent.of(text.encode()), **more)
 
 
-def text_of(who, path):
-    return reading.read_file(who, store="handbook", path=path)["text"]
+def text_of(who, path, store="handbook"):
+    return reading.read_file(who, store=store, path=path)["text"]
 
 
 def test_a_sandboxed_agent_proposes_and_a_person_accepts(bob, ann, handbook):
@@ -208,3 +210,23 @@ def test_another_staging_prefix_withdraws_and_old_decisions_are_forgotten(bob, h
     ReviewItem.objects.exclude(state="open").update(decided_at=clock.now() - timedelta(days=10_000))
     upkeep.sweep(None)
     assert str(ReviewItem.objects.get().uuid) == item
+
+
+def test_a_store_without_versions_and_one_that_ends_with_the_instance(bob, ann, handbook):
+    for key in ("brief", "fleeting"):
+        stores.create_store(
+            handbook, key=key, staging_prefix="proposals", keep_versions=key == "fleeting", ephemeral=key == "fleeting"
+        )
+    agent = replace(handbook, kind="agent", name="zoe", capabilities=parsed(("artifacts.write",)))
+    first, second = (
+        files.put_file(agent, store=key, path="proposals/a.md", content=NewContent.of(b"a" * 70_000))["proposal"]
+        for key in ("brief", "fleeting")
+    )
+    handlers.accept_review(ann, item=first, seen=handlers.get_review(ann, item=first)["seen"])
+    assert len(text_of(handbook, "a.md", "brief")) == 70_000
+    store = Store.objects.get(key="brief")
+    assert (store.files, store.bytes, store.history_bytes) == (1, 70_000, 0)
+    upkeep.delete_ephemeral()
+    assert handlers.get_review(ann, item=second)["state"] == "withdrawn"
+    stores.undelete_store(handbook, store="fleeting")
+    assert handlers.get_review(ann, item=second)["state"] == "open"
