@@ -8,7 +8,6 @@ import re
 import pytest
 
 from accounts.principals import shell
-from dashboard.citations import cite
 from fluxcore.work import worker
 from memory.artifacts import files, stores, transcripts
 from memory.grains.store import store
@@ -22,12 +21,6 @@ PLAN = "# Garden\n\nThe runner beans are sown in March under glass.\n"
 
 def cited(page):
     return [html.unescape(one) for one in re.findall(r'<p class="cited">.*?<a href="([^"]+)"', words(page))]
-
-
-def test_a_value_leads_to_its_board(people_client):
-    found = cite("value", {"place": "boards/ops", "key": "status/a", "version": 2})
-    assert (found.says, found.address) == ("key status/a of ops, version 2", "/board?board=ops")
-    assert cite("value", {"place": "agents/alice", "key": "mood", "version": 1}).address == ""
 
 
 def test_a_result_leads_to_the_lines_and_the_message_it_is_from(ada, space):
