@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PYTHON = sys.executable
-# What commands load and no setting shapes: of ours only what knows neither Django nor an environment variable (layers of
-# pyproject.toml), and no database's library.
+# What commands load and no setting shapes: no database's library, and of ours only what knows neither Django nor the
+# environment (see the layers in pyproject.toml).
 LOADED = (
     "argparse",
     "asyncio",

@@ -10,7 +10,7 @@ from fluxcore import blobs
 from memory.artifacts import contents
 from tests.artifacts.conftest import FILES, Stores
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
 
 
 def body(answer):
