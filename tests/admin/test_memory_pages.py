@@ -10,9 +10,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from accounts.principals import shell
 from fluxcore import clock
 from fluxcore.work import worker
 from fluxcore.writes import booth
+from memory.artifacts import files
+from memory.artifacts.contents import NewContent
 from memory.grains.models import (
     ClusterUse,
     ClusterUseVote,
@@ -30,6 +33,7 @@ from memory.passages import jobs
 from memory.recall import grain_recalls
 from memory.recall.trace_record import pack_trace
 from tests.admin.conftest import list_of, words
+from tests.dashboard.conftest import post
 
 HOSTILE = "<script>alert(1)</script> & a very long story " + "that goes on " * 40
 
@@ -214,3 +218,15 @@ def test_a_recalled_value_has_a_page_that_leads_to_its_key_and_no_actions(house,
     assert f"/grain/{grain.pk}/" not in client.get(list_of("grains.grain")).content.decode()
     Namespace.objects.update(recalled=None)
     assert client.get(address).status_code in (302, 404)
+
+
+def test_a_proposal_shows_its_difference_and_what_is_hidden_in_it(house, client):
+    row = house.row("review.reviewitem")
+    held = shell(row.space)
+    files.put_file(held, store="home-rules", path="proposals/key.md", content=NewContent.of("<b>\u202emat\n".encode()))
+    files.put_file(held, store="home-rules", path="key.md", content=NewContent.of(b"Under the mat\n"))
+    for address in (house.address("review.reviewitem"), house.address("review.reviewitem", act="accept")):
+        page = client.get(address).content.decode()
+        assert "-Under the mat\n+&lt;b&gt;⟨U+202E⟩mat\n" in page and "has changed since" in page
+    denied = post(client, house.address("review.reviewitem", act="accept"), seen="old", reason="read")
+    assert denied.status_code == 409 and "not as you have seen it" in words(denied)
