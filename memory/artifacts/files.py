@@ -12,13 +12,13 @@ from accounts.verbs import Change, RunningCall, verb
 from flux import paths
 from flux.calls import files as calls
 from fluxcore.errors import Busy, Invalid, NotFound
-from memory.artifacts import change_log, content_types, contents, file_rows, names, quotas, refusals, stores
+from memory.artifacts import change_log, content_types, contents, file_rows, names, proposals, quotas, refusals, stores
 from memory.artifacts.contents import NewContent
 from memory.artifacts.states import FileState, StoreState, read_state
 
 # A file up to this size that somebody else wrote meanwhile is put together again inside the write.
 _AGAIN_INSIDE = 4 * 1024 * 1024
-_writes = names.asks("artifacts.write", "path")
+_writes = proposals.asks_to_write
 
 
 @verb("files.put", needs="artifacts.write", asks=_writes, refused=refusals.noted_as("write"))
@@ -220,7 +220,7 @@ def delete_file(
     return change
 
 
-@handles(calls.RestoreVersion, asks=_writes, refused=refusals.noted_as("restore"))
+@handles(calls.RestoreVersion, asks=names.asks("artifacts.write", "path"), refused=refusals.noted_as("restore"))
 def restore_version(call: RunningCall, request: calls.RestoreVersion) -> Change:
     """Write an earlier version again. Its provenance is the lowest of its own and the writer's."""
     path = paths.writable_path(request.path)

@@ -19,7 +19,7 @@ from flux.calls import schema
 from flux.calls import stores as store_calls
 from flux.calls import transcripts as transcript_calls
 from fluxcore.errors import FluxError, Invalid, InvalidPath
-from memory.artifacts import versions
+from memory.artifacts import comparing
 from memory.artifacts.models import File, Message, Store
 from tests.rest.routes import refused
 
@@ -200,9 +200,9 @@ def test_bytes_where_text_is_asked(alice):
 
 
 def test_texts_that_take_long_to_compare_are_refused(alice):
-    lines = [f"{number}\n" for number in range(versions.MAX_DIFF_LINES + 1)]
+    lines = [f"{number}\n" for number in range(comparing.MAX_DIFF_LINES + 1)]
     alice.write("a.txt", "".join(lines))
     alice.write("a.txt", "".join(line if number % 2 else f"x{line}" for number, line in enumerate(lines)))
-    assert refused(alice.get("/stores/notes/diff/a.txt"), 422, "invalid")["limit"] == versions.MAX_DIFF_LINES
-    alice.write("a.txt", b"x" * (versions.MAX_DIFF_BYTES + 1))
-    assert refused(alice.get("/stores/notes/diff/a.txt"), 422, "invalid")["limit"] == versions.MAX_DIFF_BYTES
+    assert refused(alice.get("/stores/notes/diff/a.txt"), 422, "invalid")["limit"] == comparing.MAX_DIFF_LINES
+    alice.write("a.txt", b"x" * (comparing.MAX_DIFF_BYTES + 1))
+    assert refused(alice.get("/stores/notes/diff/a.txt"), 422, "invalid")["limit"] == comparing.MAX_DIFF_BYTES
