@@ -6,19 +6,20 @@ are shown by their code points.
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from django.utils.html import format_html, format_html_join
+from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from pygments.lexer import Lexer
 from pygments.lexers import find_lexer_class
 from pygments.token import Token
 
 MAX_HIGHLIGHTED = 128 * 1024  # characters of a text with syntax classes; a longer one is shown without
-MAX_LINE = 5_000  # characters of a line; a text with a longer one is shown without classes
+MAX_LINE = 1_000  # characters of a line, with whose square the time of some lexers grows; longer ones have no classes
 MAX_PRETTY = 1024 * 1024  # characters of JSON with its indentation, which deep nesting multiplies
 # Languages by the ending of a path and by their name in Markdown. Few: each is code that reads hostile text.
 _LANGUAGES = {
@@ -43,7 +44,6 @@ _LANGUAGES = {
     "Diff": ("diff", "patch"),
     "Markdown": ("md", "markdown"),
     "Docker": ("dockerfile",),
-    "Makefile": ("makefile", "mk"),
 }
 _BY_NAME = {name: language for language, names in _LANGUAGES.items() for name in names}
 # Classes of flux's style sheet, by kind of token; a kind without one takes that of the kind above it.
@@ -86,10 +86,10 @@ def html_lines(text: str, language: str) -> list[SafeString]:
     """Each line of a text as HTML."""
     lines = visible(text).removesuffix("\n").split("\n")
     if not language or len(text) > MAX_HIGHLIGHTED or max(map(len, lines)) > MAX_LINE:
-        return [format_html("{}", line) for line in lines]
-    found = [format_html_join("", "{}", ((part,) for part in parts)) for parts in _lines_of_tokens(lines, language)]
+        return [escape(line) for line in lines]
+    found = [mark_safe("".join(parts)) for parts in _lines_of_tokens(lines, language)]  # noqa: S308  parts are escaped
     # A lexer that drops or adds lines would move the numbers of all lines below.
-    return found if len(found) == len(lines) else [format_html("{}", line) for line in lines]
+    return found if len(found) == len(lines) else [escape(line) for line in lines]
 
 
 def html_block(text: str, language: str) -> SafeString:
@@ -111,8 +111,8 @@ def pretty_json(text: str) -> str | None:
     return "".join(parts)
 
 
-def _lines_of_tokens(lines: list[str], language: str) -> Iterator[list[SafeString]]:
-    parts = list[SafeString]()
+def _lines_of_tokens(lines: list[str], language: str) -> Iterator[list[str]]:
+    parts = list[str]()
     for kind, text in _lexer(language).get_tokens("\n".join(lines)):
         css = _class_of(kind)
         first, *others = text.split("\n")
@@ -124,8 +124,8 @@ def _lines_of_tokens(lines: list[str], language: str) -> Iterator[list[SafeStrin
     yield parts
 
 
-def _part(text: str, css: str) -> SafeString:
-    return format_html('<span class="{}">{}</span>', css, text) if css else format_html("{}", text)
+def _part(text: str, css: str) -> str:
+    return f'<span class="{css}">{html.escape(text)}</span>' if css else html.escape(text)
 
 
 @cache

@@ -96,8 +96,8 @@ def shown(
         for number, html in enumerate(numbered, begin)
     ]
     content.more = content.total is None or content.last < content.total
-    if content.kind != "text" and view != SOURCE and whole is None:
-        content.notes.append("This file is too large to be rendered, so its source is shown.")
+    if content.kind == "markdown" and view != SOURCE:
+        content.notes.append("This file is too large or too involved to be rendered, so its source is shown.")
     return content
 
 
@@ -110,7 +110,7 @@ def _rendered(
     found: dict[str, Any], text: str, store: str, marks: tuple[int, int] | None, view: str
 ) -> ShownContent | None:
     kind = _kind(found)
-    if kind == "markdown" and len(text) <= markdown_html.MAX_RENDERED:
+    if kind == "markdown" and markdown_html.is_renderable(text):
         path = found["path"]
 
         def leads(page: str, target: str) -> str | None:

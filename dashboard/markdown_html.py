@@ -21,6 +21,7 @@ from markdown_it.token import Token
 from dashboard import code_lines
 
 MAX_RENDERED = 128 * 1024  # characters; a longer text is shown as source
+_BRACKETS, _CHARACTERS_EACH = 200, 16  # brackets that a text may have, and characters for each one more
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _OUTSIDE = ("http://", "https://", "mailto:")
 _BLOCKS = ("paragraph_open", "heading_open", "fence", "code_block", "tr_open")
@@ -38,6 +39,11 @@ def render(
         _mark(tokens, *marked)
     html = str(_parser().renderer.render(tokens, _parser().options, env))
     return mark_safe(html)  # noqa: S308  as said above
+
+
+def is_renderable(text: str) -> bool:
+    """Whether a text is rendered in moderate time: every bracket may begin a link, and is tried as one."""
+    return len(text) <= MAX_RENDERED and text.count("[") <= _BRACKETS + len(text) // _CHARACTERS_EACH
 
 
 def resolved(base: str, target: str) -> str | None:

@@ -60,8 +60,8 @@ def card(one: dict[str, Any], *, marked: bool = False, whole: bool = False) -> M
     found.cut = not whole and len(text) > MAX_TEXT
     if text:
         shown = text if whole else text[:MAX_TEXT]
-        too_long = len(shown) > markdown_html.MAX_RENDERED
-        found.text = code_lines.html_block(shown, "") if too_long else markdown_html.render(shown)
+        is_plain = not markdown_html.is_renderable(shown)
+        found.text = code_lines.html_block(shown, "") if is_plain else markdown_html.render(shown)
     found.folded = f"Answer of {message.get('name') or 'a tool'}" if role in ("tool", "function") and text else ""
     return found
 

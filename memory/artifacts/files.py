@@ -87,8 +87,10 @@ def _put(
     given_type = content_types.check_type(content_type) if content_type is not None else None
     kind = given_type or content_types.type_of(path, content.beginning)
     origin = origin_of(call.principal, provenance)
-    content.keep()
     ticket = quotas.share(call)
+    if content.is_large:
+        _check_before_storing(call, store, path, content, expected_sha, create=create, append=False)
+        content.keep()
 
     def change() -> dict[str, Any]:
         ticket.take()
@@ -105,6 +107,34 @@ def _put(
     return change
 
 
+def _check_before_storing(
+    call: RunningCall,
+    store: str,
+    path: str,
+    content: NewContent,
+    expected_sha: str | None,
+    *,
+    create: bool,
+    append: bool,
+) -> None:
+    """Refuse what the write will refuse before large bytes are in blob storage, where they would stay for a day."""
+    try:
+        place, file = read_state(call.principal, store, path)
+    except NotFound:
+        if not create:
+            raise
+        return
+    file_rows.check_writable(call, place, path)
+    file_rows.check_expected(call, place, path, file, expected_sha)
+    if file is not None and file.sha == content.sha:
+        return
+    old = _size(file)
+    grown = content.size + (old if append else 0) - (0 if place.keep_versions else old)
+    quotas.check_room(place, files=0, size=grown)
+    if place.max_versions is None or not old:  # else earlier versions make room, and the write knows how much
+        quotas.check_space(place.space, grown)
+
+
 def _append(
     call: RunningCall,
     *,
@@ -119,13 +149,14 @@ def _append(
     paths.writable_path(path)
     content.check_size()
     origin, beginning = origin_of(call.principal, provenance), content.beginning
+    ticket = quotas.share(call)
     # Large contents are put together before the write, so that nobody waits for it.
     before = None if create else read_state(call.principal, store, path)[1]
     prepared = None
     if _size(before) + content.size > contents.INLINE_BYTES:
+        _check_before_storing(call, store, path, content, expected_sha, create=create, append=True)
         with suppress(contents.ReplacedContent):  # then it is put together inside the write
             prepared = _joined(before, content)
-    ticket = quotas.share(call)
 
     def change() -> dict[str, Any]:
         ticket.take()

@@ -171,8 +171,9 @@ def list_stores(principal: Principal, request: calls.ListStores) -> dict[str, An
     if request.cursor is not None:
         wanted &= Q(id__gt=int(request.cursor))
     found, last, more = list[Store](), None, False
-    for store in Store.objects.filter(wanted).order_by("id")[:_MAX_SCANNED].iterator():
-        if len(found) == limit:
+    rows = Store.objects.filter(wanted).select_related("space").order_by("id")
+    for scanned, store in enumerate(rows[: _MAX_SCANNED + 1].iterator()):
+        if len(found) == limit or scanned == _MAX_SCANNED:
             more = True
             break
         last = store.pk
@@ -278,13 +279,12 @@ def change_policy(call: RunningCall, request: calls.ChangePolicy) -> Change:
 
 def address_of(store: Store) -> str:
     """Address of a store, as flyte computes it below its storage root."""
-    org = store.org or Space.objects.values_list("name", flat=True).get(pk=store.space_id)
-    return paths.remote_path("", org, store.project, store.domain, store.key)
+    return paths.remote_path("", store.org or store.space.name, store.project, store.domain, store.key)
 
 
 def store_facts(store: Store) -> dict[str, Any]:
     """A store as answers show it."""
-    org = store.org or Space.objects.values_list("name", flat=True).get(pk=store.space_id)
+    org = store.org or store.space.name
     return {
         "store": str(store.uuid),
         "org": org,

@@ -156,6 +156,18 @@ DOINGS: dict[tuple[str, str], Doing] = {
         lambda house: not Namespace.objects.filter(name="spare").exists(),
         before=lambda house: Namespace.objects.filter(pk=house.row("keyvalue.namespace").pk).update(name="spare"),
     ),
+    ("keyvalue.namespace", "make-recallable"): Doing(
+        "operator",
+        "kv.make_recallable",
+        lambda house: Namespace.objects.get(pk=house.row("keyvalue.namespace").pk).recalled == "notes/",
+        {"keys": "notes/"},
+    ),
+    ("keyvalue.namespace", "end-recallable"): Doing(
+        "operator",
+        "kv.end_recallable",
+        lambda house: Namespace.objects.get(pk=house.row("keyvalue.namespace").pk).recalled is None,
+        before=lambda house: Namespace.objects.filter(pk=house.row("keyvalue.namespace").pk).update(recalled=""),
+    ),
     ("keyvalue.item", "restore"): Doing(
         "operator",
         "kv.restore",
