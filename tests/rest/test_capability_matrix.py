@@ -61,7 +61,6 @@ WHOLE_BOARD = (  # a whole board or memory is no name inside of one
         for place in ("agents/<str:agent>", "boards/<str:board>")
     ),
 )
-WHOLE_BOARD = ("POST boards", "DELETE boards/<str:board>")  # a whole board is no name inside of one
 # Lets writes of files through in place of artifacts.write, under a staging prefix: tests/review/test_rights.py.
 IN_PLACE_OF_ANOTHER = {"artifacts.propose"}
 WITHOUT_A_CALL = {

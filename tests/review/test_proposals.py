@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from accounts.capabilities import parsed
 from accounts.models import AuditEntry
@@ -230,3 +232,14 @@ def test_a_store_without_versions_and_one_that_ends_with_the_instance(bob, ann, 
     assert handlers.get_review(ann, item=second)["state"] == "withdrawn"
     stores.undelete_store(handbook, store="fleeting")
     assert handlers.get_review(ann, item=second)["state"] == "open"
+
+
+def test_writes_beside_the_staging_prefix_take_no_further_statement(handbook):
+    stores.create_store(handbook, key="plain")
+    counts = {}
+    for store in ("plain", "handbook"):
+        for path in ("first.md", "counted.md"):  # the first one of a store may count more
+            with CaptureQueriesContext(connection) as captured:
+                files.put_file(handbook, store=store, path=path, content=NewContent.of(path.encode()))
+        counts[store] = len(captured)
+    assert counts["plain"] == counts["handbook"]
