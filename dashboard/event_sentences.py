@@ -144,10 +144,15 @@ WORDS = {
 }
 # URL name of the page that shows the subject of an event, by the first word of its kind.
 _PAGES = {"recall": "replay", "grain": "grain", "vote": "grain", "job": "job", "import": "import"}
-_LABELS = {"replay": "trace", "grain": "memory"}  # labels of links to those pages; other links have the page's name
+_PAGES |= {"store": "store", "file": "store", "messages": "transcript"}
+_LABELS = {
+    "replay": "trace",
+    "grain": "memory",
+    "store": "files",
+}  # labels of links to those pages; other links have the page's name
 _MANY = {"try": "tries", "memory": "memories"}
 _PLAIN = {"origin", "why", "signal", "status"}  # names that are read without their underscores
-_GONE = "grain.purged"  # has no link: the grain has no page any more
+_GONE = ("grain.purged", "store.deleted")  # have no link: what they are about has no page any more
 _NOBODY = "00000000-0000-0000-0000-000000000000"
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PLACE = re.compile(r"\{(\w+)(?:\|(\w+))?\}")
@@ -196,7 +201,8 @@ def _line(
     key: str, kind: str, at: datetime, actor: str, subject: str, data: dict[str, Any], *, linked: bool
 ) -> EventLine:
     word = "recall" if kind == RECALLED else kind.partition(".")[0]
-    page = _PAGES.get(word, "") if linked and kind != _GONE and _UUID.fullmatch(subject) else ""
+    about = subject.rpartition("/")[2]  # the id of a store is behind its kind
+    page = _PAGES.get(word, "") if linked and kind not in _GONE and _UUID.fullmatch(about) else ""
     return EventLine(
         key=key,
         kind=kind,
@@ -204,7 +210,7 @@ def _line(
         at=at,
         actor=actor or "unknown",
         says=event_sentence(kind, data),
-        address=reverse(page, args=[subject]) if page else "",
+        address=reverse(page, args=[about]) if page else "",
         leads=_LABELS.get(page, page),
         touches=subject if page == "grain" else "",
     )
