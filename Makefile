@@ -14,16 +14,19 @@ endif
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 
-.PHONY: run test sqlite postgres proofs lint types layers migrations bench torture lock docs clean adapters
+.PHONY: run test sqlite short postgres proofs lint types layers migrations bench torture lock docs clean adapters
 
 run: $(VENV)/.runtime
 	@$(BIN)/python manage.py flux_start $(if $(ONCE),--once) $(ARGS)
 
-# Every folder of tests/ is a room: a pytest process of its own, so that each test file is loaded once and no room leans
-# on another. They run side by side, and those that take longest begin first: what begins last decides when all end.
-LONGEST := concurrency core commands admin mcp browser docs dashboard site rest grains accounts health config
+# Every folder of tests/ is a room. A long one is a pytest process of its own, so that each test file is loaded once and no
+# room leans on another. They run side by side, those that take longest first: what begins last decides when all end.
+LONGEST := concurrency commands browser docs mcp admin core site dashboard rest upgrade grains accounts config
 FOLDERS := $(filter-out __pycache__ torture,$(patsubst tests/%/,%,$(wildcard tests/*/)))
-ROOMS := $(filter $(FOLDERS),$(LONGEST)) $(filter-out $(LONGEST),$(FOLDERS))
+# These take a second or a few: a process of their own would cost as much, so they share one.
+SHORT := $(filter $(FOLDERS),adapters arena artifacts benchmarks calls embedding engine extraction health keyvalue \
+	packaging passages sdk seed_programs transfer)
+ROOMS := $(filter $(FOLDERS),$(LONGEST)) $(filter-out $(LONGEST) $(SHORT),$(FOLDERS))
 # The processes of a run share a folder with what is made once, the tables of an empty database above all.
 SHARED = home=$$(mktemp -d); trap 'rm -rf "$$home"' EXIT; export FLUX_TESTS_HOME="$$home"
 
@@ -35,15 +38,18 @@ ifdef ROOM
 	$(BIN)/python -m pytest -n 2 --dist=loadgroup tests/$(ROOM) $(PYTEST)
 else
 	@$(SHARED); $(MAKE) --no-print-directory --keep-going --jobs=4 lint $(wordlist 1,2,$(ROOMS:%=room-%)) postgres \
-		types layers migrations $(ROOMS:%=room-%)
+		short types layers migrations $(ROOMS:%=room-%)
 endif
 
 # More than there are cores: while one waits for an instance or a clock, the others compute.
 sqlite: $(VENV)/.dev
-	@$(SHARED); $(MAKE) --no-print-directory --keep-going --jobs=4 $(ROOMS:%=room-%)
+	@$(SHARED); $(MAKE) --no-print-directory --keep-going --jobs=4 short $(ROOMS:%=room-%)
 
 $(ROOMS:%=room-%): room-%: $(VENV)/.dev
 	@FLUX_TESTS_ROOM=$* $(BIN)/python -m pytest -q -p no:xdist tests/$* $(PYTEST) | sed -u 's/^/$*: /'
+
+short: $(VENV)/.dev
+	@FLUX_TESTS_ROOM=short $(BIN)/python -m pytest -q -p no:xdist $(SHORT:%=tests/%) $(PYTEST) | sed -u 's/^/short: /'
 
 # Where our SQL is, or what a database decides: locks, order, counting. What only asks these is left to the proofs.
 POSTGRES := arena concurrency core grains health keyvalue accounts/test_agents.py accounts/test_audit_chain.py \

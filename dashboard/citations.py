@@ -1,10 +1,13 @@
-"""Where results of recall that were made from files, messages and keys lead: to the lines, or to the message."""
+"""Where results of recall that were made from files, messages and keys lead: to the lines, the message or the key."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
+
+from django.urls import reverse
+from django.utils.http import urlencode
 
 from accounts.principals import Principal
 from accounts.verbs import selector
@@ -54,6 +57,5 @@ def cite(kind: str, found: dict[str, Any]) -> CitationLink:
         number = found["message"]
         where = address("transcript", found["store"], fragment=f"m{number}", at=number)
         return CitationLink(kind, f"message {number} of {found['key']}", where)
-    owner, _, name = str(found.get("place", "")).partition("/")
-    where = address("board", board=name) if owner == "boards" else ""
-    return CitationLink(kind, f"key {found['key']} of {name}, version {found.get('version')}", where)
+    where = f"{reverse('admin:keyvalue_item_changelist')}?{urlencode({'q': found['key']})}"
+    return CitationLink(kind, f"{found['key']} of {found['place']}, version {found['version']}", where)

@@ -25,6 +25,7 @@ GROUPS = {
     "health": "Health",
     "exact": "Keys and locks",
     "files": "Files and transcripts",
+    "review": "Review",
     "people": "People and agents",
 }
 _GROUP_OF_KIND = {
@@ -61,6 +62,7 @@ _GROUP_OF_WORD = {
     "store": "files",
     "file": "files",
     "messages": "files",
+    "review": "review",
 }
 _OTHERS = "people"
 # The sentence of each event kind, after the name of who did it. {name} is a value of its data, and {name|word} a number
@@ -127,6 +129,10 @@ SENTENCES = {
     "messages.appended": "added messages {first} to {last} to a transcript",
     "messages.removed": "removed {count|message} from a transcript",
     "messages.restored": "restored {count|message} of a transcript",
+    "review.opened": "proposed a change: {title}",
+    "review.updated": "changed a proposal: {title}",
+    "review.decided": "{decision} a proposal: {title}",
+    "review.withdrawn": "withdrew a proposal: {title}",
     "job.done": "finished {job} in {seconds} s",
     "job.failed": "failed at {job}, try {tries}; it will be tried again",
     "job.parked": "parked {job} after {tries|try}: somebody has to look at it",
@@ -143,11 +149,21 @@ WORDS = {
     "kv": "key",
 }
 # URL name of the page that shows the subject of an event, by the first word of its kind.
-_PAGES = {"recall": "replay", "grain": "grain", "vote": "grain", "job": "job", "import": "import"}
-_PAGES |= {"store": "store", "file": "store", "messages": "transcript"}
+_PAGES = {
+    "recall": "replay",
+    "grain": "grain",
+    "vote": "grain",
+    "job": "job",
+    "import": "import",
+    "review": "review-item",
+    "store": "store",
+    "file": "store",
+    "messages": "transcript",
+}
 _LABELS = {
     "replay": "trace",
     "grain": "memory",
+    "review-item": "proposal",
     "store": "files",
 }  # labels of links to those pages; other links have the page's name
 _MANY = {"try": "tries", "memory": "memories"}

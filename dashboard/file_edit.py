@@ -12,8 +12,8 @@ from accounts import origins
 from dashboard import answer_cards, file_history
 from dashboard.store_pages import StoreVisit, address, folders_of, raise_if_of_page, reference, store_page
 from fluxcore.errors import Conflict, FluxError, Forbidden, Invalid, NotFound
+from memory.artifacts import comparing, moving, reading, stores
 from memory.artifacts import files as verbs
-from memory.artifacts import moving, reading, stores, versions
 
 
 def is_editable(one: dict[str, Any]) -> bool:
@@ -106,7 +106,9 @@ def _conflict(
     more: dict[str, Any] = {"conflict": True, "gone": one is None}
     try:
         text = one["text"] if one is not None and is_editable(one) else ""
-        diff = versions.unified_diff(path, text.replace("\r\n", "\n"), typed["text"], "in the store", "as you typed it")
+        diff = comparing.unified_diff(
+            path, text.replace("\r\n", "\n"), typed["text"], "in the store", "as you typed it"
+        )
         more |= {"diff": file_history.diff_rows(diff), "by": one["updated_by"] if one else ""}
     except Invalid:
         more |= {"diff": []}

@@ -86,6 +86,7 @@ def _pages(request: HttpRequest, space: Space | None) -> list[NavLink]:
             _link(request, "Board", reverse("board")),
             _link(request, "Files", reverse("files")),
             _link(request, "Transcripts", reverse("transcripts")),
+            _link(request, "Review", reverse("review")),
             _link(request, "Traces", reverse("traces")),
             _link(request, "Vitals", reverse("vitals")),
             NavLink("Memories", list_address("grains_grain", space=space.name)),

@@ -23,6 +23,7 @@ from memory.artifacts.models import FileChange, Message, Store
 
 ROWS = 50
 _NUMBERS = ("max_versions", "max_files", "max_bytes", "retention_days")
+_REMOVABLE = (*_NUMBERS, "staging_prefix")
 
 
 class PolicyForm(forms.Form):
@@ -36,6 +37,13 @@ class PolicyForm(forms.Form):
         required=False,
         help_text="One in a line. Agents cannot write them.",
         widget=forms.Textarea({"rows": 2, "spellcheck": "false", "autocapitalize": "none"}),
+    )
+    staging_prefix = forms.CharField(
+        label="Folder of proposals",
+        required=False,
+        max_length=255,
+        help_text="What agents write in it waits on the Review page, and then replaces the same path outside.",
+        widget=forms.TextInput({"placeholder": "None", "spellcheck": "false", "autocapitalize": "none"}),
     )
     keep_versions = forms.BooleanField(label="Keep earlier versions", required=False, initial=True)
     max_versions = forms.IntegerField(label="Earlier versions of each file", required=False, min_value=1)
@@ -52,10 +60,12 @@ class PolicyForm(forms.Form):
 
     def given(self) -> dict[str, Any]:
         """The policy as fields of the call; limits that were left empty are not in it."""
-        return {name: value for name, value in self.cleaned_data.items() if value is not None and name != "reason"}
+        return {
+            name: value for name, value in self.cleaned_data.items() if value not in (None, "") and name != "reason"
+        }
 
     def emptied(self) -> list[str]:
-        return [name for name in _NUMBERS if self.cleaned_data.get(name) is None]
+        return [name for name in _REMOVABLE if self.cleaned_data.get(name) in (None, "")]
 
 
 class NewStoreForm(PolicyForm):
@@ -65,7 +75,7 @@ class NewStoreForm(PolicyForm):
         label="Key", max_length=255, help_text="Its name: one path segment of any script, for example handbook."
     )
     ephemeral = forms.BooleanField(label="Ephemeral", required=False, help_text="Deleted whenever the instance starts.")
-    field_order = ("key", "recallable", "read_only_prefixes")
+    field_order = ("key", "recallable", "read_only_prefixes", "staging_prefix")
 
     def __init__(self, data: QueryDict | None = None, **more: Any) -> None:
         super().__init__(data, **more)

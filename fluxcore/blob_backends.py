@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -53,6 +53,10 @@ class BlobBackend(Protocol):
 
     def remove(self, name: str) -> None: ...
 
+    def folders(self) -> Sequence[str]:
+        """Names of the folders at the top."""
+        ...
+
     def list(self, folder: str) -> Iterator[StoredFile]: ...
 
 
@@ -94,6 +98,13 @@ class FolderBackend:
     def remove(self, name: str) -> None:
         with storage_errors(self):
             (self.root / name).unlink(missing_ok=True)
+
+    def folders(self) -> Sequence[str]:
+        with storage_errors(self):
+            try:
+                return [path.name for path in self.root.iterdir() if path.is_dir()]
+            except FileNotFoundError:
+                return []
 
     def list(self, folder: str) -> Iterator[StoredFile]:
         with storage_errors(self):
@@ -181,6 +192,14 @@ class FsspecBackend:
                 self._fs.rm_file(self._path(name))
             except FileNotFoundError:
                 pass
+
+    def folders(self) -> Sequence[str]:
+        with storage_errors(self):
+            try:
+                found = self._fresh().ls(self._root, detail=True)
+            except FileNotFoundError:
+                return []
+        return [one["name"].rstrip("/").rpartition("/")[2] for one in found if one["type"] == "directory"]
 
     def list(self, folder: str) -> Iterator[StoredFile]:
         with storage_errors(self):

@@ -48,7 +48,7 @@ INCOMING = "incoming"  # the folder in which contents are staged
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MARKS = "collecting"
 _AT_ONCE = 500  # digests whose references are looked up in one call
-_FOLDERS = [f"{number:02x}" for number in range(256)]
+_FOLDER = re.compile(r"[0-9a-f]{2}")
 # A collection that takes longer over one blob keeps it.
 _COLLECTING_SECONDS = 60.0
 # Time for which puts obey the mark of a collection, far longer than a collection may take over one blob.
@@ -132,11 +132,15 @@ class BlobStore:
 
     def __iter__(self) -> Iterator[StoredFile]:
         """Every blob, by digest, with its size and age. A 256th of the listing is in memory at a time."""
-        for folder in _FOLDERS:
+        for folder in self._folders():
             for found in self.backend.list(folder):
                 digest = found.name.rpartition("/")[2]
                 if _DIGEST.fullmatch(digest) and found.name == name_of(digest):
                     yield found._replace(name=digest)
+
+    def _folders(self) -> list[str]:
+        """The folders of blobs there are, so that a small store costs few requests."""
+        return sorted(folder for folder in self.backend.folders() if _FOLDER.fullmatch(folder))
 
     def collect(self, referenced: Callable[[Collection[str]], Collection[str]]) -> Collected:
         """Delete old blobs without references. `referenced` returns those of the digests that have a committed one."""
@@ -196,7 +200,7 @@ class BlobStore:
             if clock.now() - mark.at > _MARK_OBEYED:
                 self.backend.remove(mark.name)
         removed = files.remove_leftovers(self._staging, older_than_seconds=GRACE.total_seconds())
-        for folder in _FOLDERS if self.backend.moves else ():
+        for folder in self._folders() if self.backend.moves else ():
             for left in self.backend.list(folder):
                 if left.name.endswith(files.LEFTOVER) and self._is_old(left):
                     self.backend.remove(left.name)

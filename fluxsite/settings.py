@@ -96,6 +96,7 @@ INSTALLED_APPS = [
     "memory.grains",
     "memory.extraction",
     "memory.keyvalue",
+    "memory.review",
     "memory.artifacts",
     "memory.passages",
     "memory.health",
@@ -124,7 +125,7 @@ _REST_MIDDLEWARE = ["memory.api.middleware.RestMiddleware"]
 _PEOPLE_MIDDLEWARE = [
     "dashboard.middleware.DashboardMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "servestatic.middleware.ServeStaticMiddleware",
+    "dashboard.static_files.StaticFilesMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

@@ -88,6 +88,11 @@ class _SessionManager:
 
 
 def _build_manager() -> Any:
+    from fluxsite.run import gc_pause
+    from mcp_bridge import sdk
+
+    gc_pause.pause_gc_again()
+    sdk.load_lean()
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
     from mcp_bridge import registry, server
@@ -96,6 +101,7 @@ def _build_manager() -> Any:
 
     for name in (registry.DEFAULT_GROUP, *registry.SWITCHED_GROUPS):
         registry.load_group(name)
+    gc_pause.freeze_and_resume_gc()
 
     def who(ctx: server.Context) -> Principal:
         found: Principal = ctx.request.scope[PRINCIPAL]  # type: ignore[union-attr]  # every message is an HTTP request

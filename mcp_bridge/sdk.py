@@ -1,4 +1,4 @@
-"""Import of the MCP SDK for a local agent, without its client, its own framework and the web servers these import.
+"""Import of the MCP SDK without its client, its own framework and the web servers these import.
 
 `import mcp.server.lowlevel` runs the `__init__` of `mcp` and `mcp.server` first, and these import everything the SDK
 has: a third of the processor time to the first answer. The two packages are registered here without running them;

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import time_machine
@@ -93,8 +94,13 @@ def django_db_keepdb() -> bool:
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None, django_db_keepdb: bool) -> None:
+    database = settings.DATABASES["default"]
     if django_db_keepdb:
-        shutil.copyfile(tables(), settings.DATABASES["default"]["TEST"]["NAME"])
+        shutil.copyfile(tables(), database["TEST"]["NAME"])
+    else:
+        from tests.concurrency.databases import tables_on
+
+        database["TEST"]["TEMPLATE"] = urlsplit(tables_on(os.environ["FLUX_TESTS_POSTGRES"])).path[1:]
 
 
 @pytest.fixture(scope="session", autouse=True)

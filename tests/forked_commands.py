@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PYTHON = sys.executable
-# What every command loads and no setting shapes. Nothing of ours, and no database's library: each run chooses those.
+# What commands load and no setting shapes: no database's library, and of ours only what knows neither Django nor the
+# environment (see the layers in pyproject.toml).
 LOADED = (
     "argparse",
     "asyncio",
@@ -45,6 +46,17 @@ LOADED = (
     "secrets",
     "subprocess",
     "uuid",
+    "multiprocessing",
+    "pydantic",
+    "tarfile",
+    "urllib.request",
+    "wsgiref.simple_server",
+    "zstandard",
+    "fluxcore.config",
+    "flux.calls.registry",
+    "memory.engine.ranking.answer",
+    "memory.engine.ranking.rank",
+    "memory.engine.text.marks",
 )
 LONGEST_REQUEST = 1 << 17
 _server: str | None = None
@@ -92,11 +104,17 @@ def run(
 
 
 def serve(path: str) -> None:
+    import gc
     import importlib
     import select
+    from pathlib import Path
 
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+    gc.disable()
     for name in LOADED:
         importlib.import_module(name)
+    gc.freeze()  # so that no collection in a fork copies the pages of all that was loaded
+    gc.enable()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
         door.bind(path)
         door.listen(64)

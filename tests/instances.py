@@ -50,7 +50,7 @@ def tables() -> Path:
     with one_at_a_time("tables") as home:
         made = home / "tables.db"
         if not made.exists():
-            kept = ROOT / ".pytest_cache" / f"tables-{_models()}.db"
+            kept = kept_tables("db")
             if kept.exists():
                 shutil.copyfile(kept, made)
                 return made
@@ -58,8 +58,13 @@ def tables() -> Path:
             one.folder.mkdir(exist_ok=True)
             one.command("migrate", "--verbosity", "0")
             (one.folder / "flux.db").rename(made)
-            _keep(made, kept)
+            keep(made, kept)
         return made
+
+
+def kept_tables(kind: str) -> Path:
+    """Where the tables of these models and migrations are kept from one run to the next."""
+    return ROOT / ".pytest_cache" / f"tables-{_models()}.{kind}"
 
 
 def _models() -> str:
@@ -72,10 +77,10 @@ def _models() -> str:
     return digest.hexdigest()[:16]
 
 
-def _keep(made: Path, kept: Path) -> None:
+def keep(made: Path, kept: Path) -> None:
     try:
         kept.parent.mkdir(exist_ok=True)
-        for old in kept.parent.glob("tables-*.db"):
+        for old in kept.parent.glob(f"tables-*{kept.suffix}"):
             old.unlink()
         part = kept.with_suffix(f".{os.getpid()}")
         shutil.copyfile(made, part)

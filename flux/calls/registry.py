@@ -39,6 +39,13 @@ ROOMS: tuple[Room, ...] = (
             "flux.calls.passages": ("memory", "board", "artifacts", "files", "transcript"),
         },
     ),
+    Room(
+        "reviews",
+        "ReviewCalls",
+        "The queue of what waits for a decision.",
+        "artifacts.md",
+        {"flux.calls.reviews": ("review",)},
+    ),
 )
 
 

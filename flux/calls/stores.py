@@ -44,6 +44,10 @@ class StorePolicy(StoreWrite):
     read_only_prefixes: Annotated[list[FilePath], Field(max_length=100)] | None = Field(
         None, description="Folders or files that agents cannot write: memory protects memory and memory/**."
     )
+    staging_prefix: Segment | None = Field(
+        None,
+        description="Folder of proposals: a file written to PREFIX/PATH waits for a decision and then replaces PATH.",
+    )
     audit: bool | None = Field(None, description="Whether the store has its own log of changes. Default true.")
     keep_versions: bool | None = Field(None, description="Whether earlier versions are kept. Default true.")
     max_versions: Count | None = Field(None, description="Earlier versions kept of each file. Default: all.")
@@ -131,8 +135,8 @@ class ChangePolicy(StorePolicy, Answers[StoreFacts]):
     needs, shell = ("policy",), ("policy {store}",)
 
     store: StoreRef = STORE
-    without: list[Literal["max_versions", "max_files", "max_bytes", "retention_days"]] | None = Field(
-        None, description="A limit to remove."
+    without: list[Literal["max_versions", "max_files", "max_bytes", "retention_days", "staging_prefix"]] | None = Field(
+        None, description="A limit to remove, or the staging prefix."
     )
 
 

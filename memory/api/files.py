@@ -25,10 +25,10 @@ from fluxcore.writes import preconditions
 from memory.api import common_serializers, parsers, streaming
 from memory.api.calls_schema import answer_serializer
 from memory.api.views import json_answer, principal, write_options
-from memory.artifacts import contents, files, names, reading
+from memory.artifacts import contents, files, proposals, reading
 from memory.artifacts.contents import NewContent
 
-_asks = names.asks("artifacts.write", "path")
+_asks = proposals.asks_to_write
 _LABELS = ("actor", "reason", *parsers.LABELS)
 _EXPECTED_SHA = OpenApiParameter(
     "expected_sha", {"type": "string", "pattern": "^([0-9a-f]{64})?$"}, description="SHA-256 the file must have now."

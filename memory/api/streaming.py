@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
+from django.conf import settings
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, URLResolver
@@ -95,7 +96,7 @@ class StreamedRoutes:
         """Check to make before the body of such a request is read; None if its call takes one of that size as usual."""
         for steps, view in self._found:
             if method in view.streamed and (named := _named(steps, path[1:])) is not None:
-                small = size is not None and size <= view.in_memory
+                small = size is not None and size <= min(view.in_memory, settings.MAX_BODY_BYTES)
                 return None if small else partial(view.admit, method=method, **named)
         return None
 

@@ -74,9 +74,14 @@ class NewContent(dict[str, Any]):
         if self.size > limit:
             raise limit_messages.too_large("A file", limit=limit, raised_by="MAX_FILE_BYTES")
 
+    @property
+    def is_large(self) -> bool:
+        """Whether it is stored as a blob."""
+        return self.size > INLINE_BYTES
+
     def keep(self) -> None:
         """Put large contents into blob storage, before the write that refers to them."""
-        if self.size <= INLINE_BYTES:
+        if not self.is_large:
             return
         store = blobs.of_instance()
         blob = blobs.Blob(self.sha, self.size)

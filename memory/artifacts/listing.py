@@ -91,6 +91,8 @@ def _level(store: StoreState, prefix: str, after: str, limit: int) -> dict[str, 
     wanted = [path for path, folder in of_path.items() if folder is None]
     more = kept[-1:] if len(paths_found) > limit else []
     rows = {file.path: file for file in File.objects.filter(store=store.id, path__in=[*wanted, *more]).exclude(sha="")}
+    if more and more[0] not in rows:
+        return _level(store, prefix, after, limit)  # the file that the cursor would name was deleted meanwhile
     folders = [folder for folder in of_path.values() if folder is not None]
     return _listed([rows[path] for path in wanted if path in rows], folders, rows.get(more[0]) if more else None)
 

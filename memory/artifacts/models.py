@@ -22,6 +22,7 @@ class Store(models.Model):
     key = models.CharField(max_length=MAX_NAME)
     # Policy. The creator sets it, and only an owner of the space changes it.
     read_only = models.TextField(default="")  # prefixes agents cannot write, one in a line
+    staging = models.CharField(max_length=MAX_NAME, default="")  # prefix of proposed files; empty: none
     audit = models.BooleanField(default=True)  # whether changes of files are listed in the store's own log
     keep_versions = models.BooleanField(default=True)
     max_versions = models.BigIntegerField(null=True)  # earlier versions of each file; null: all

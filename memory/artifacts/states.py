@@ -24,6 +24,7 @@ class StoreState:
     domain: str
     key: str
     read_only: str
+    staging: str
     audit: bool
     keep_versions: bool
     max_versions: int | None
@@ -80,8 +81,8 @@ class FileState:
 
 
 _STORE_COLUMNS = (
-    "id, uuid, org, project, domain, key, read_only, audit, keep_versions, max_versions, max_files, max_bytes, "
-    "recallable, files, bytes, history_bytes, message_bytes, messages"
+    "id, uuid, org, project, domain, key, read_only, staging, audit, keep_versions, max_versions, max_files, "
+    "max_bytes, recallable, files, bytes, history_bytes, message_bytes, messages"
 )
 _FILE_COLUMNS = "id, version, content_id, sha, size, content_type, origin, created_at, created_by, written_at"
 

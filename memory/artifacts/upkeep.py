@@ -11,7 +11,7 @@ from django.db.models import F
 from fluxcore import blobs, clock, config, events, uptime
 from fluxcore.work.run import Run
 from fluxcore.writes import booth, write_locks
-from memory.artifacts import contents, hooks, quotas
+from memory.artifacts import contents, hooks, proposals, quotas
 from memory.artifacts.models import File, FileChange, Message, Store
 
 BATCH = 1_000  # rows of one write
@@ -33,6 +33,7 @@ def sweep(run: Run) -> None:
         _until_done(store, partial(_empty, store))
         booth.write(partial(_delete, store), lock=write_locks.lock_name(store.space_id))
     _forget_log(now - timedelta(days=found.STORE_LOG_DAYS))
+    proposals.forget_decided(now - timedelta(days=found.STORE_LOG_DAYS))
 
 
 def _is_clock_in_doubt(run: Run) -> bool:
@@ -94,6 +95,7 @@ def _delete(store: Store) -> None:
     if row is None:
         return
     File.objects.filter(store=row).delete()
+    proposals.store_erased(row.pk)
     quotas.count_in_store(
         row.space_id, row.pk, size=-row.bytes, history=-row.history_bytes, message_size=-row.message_bytes
     )
@@ -127,8 +129,10 @@ def delete_ephemeral() -> int:
 
 
 def _delete_ephemeral(store: Store) -> None:
-    Store.objects.filter(pk=store.pk, deleted_at=None).update(deleted_at=clock.now(), deleted_by="instance")
+    now = clock.now()
+    Store.objects.filter(pk=store.pk, deleted_at=None).update(deleted_at=now, deleted_by="instance")
     hooks.store_changed(store.pk)
+    proposals.store_deleted(store.pk, at=now, by="instance")
     where = f"stores/{store.uuid}"
     events.append(
         "store.deleted",

@@ -77,7 +77,9 @@ def insert_made(space: int, kind: str, made: Sequence[MadeText], moment: datetim
 
 def _insert_page(space: int, kind: str, made: Sequence[MadeText], moment: datetime) -> list[int]:
     inputs = [made_input(kind, one, moment) for one in made]
-    first = {item.key: (item, one) for item, one in reversed(list(zip(inputs, made, strict=True)))}
+    first: dict[tuple[str, str, str], tuple[GrainInput, MadeText]] = {}
+    for item, one in zip(inputs, made, strict=True):
+        first.setdefault(item.key, (item, one))  # in their order, which is that of neighbours in a session
     unique = [item for item, _ in first.values()]
     existing = linking.find_existing(space, unique, moment)
     values: list[tuple[object, ...]] = [

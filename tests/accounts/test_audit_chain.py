@@ -232,6 +232,7 @@ def test_no_memory_text_is_on_the_chain(api, as_agent, make_token):
     assert CANARY not in str(list(Event.objects.values()))
 
 
+@pytest.mark.either_database
 def test_no_verb_records_what_can_be_erased_or_must_stay_secret():
     """By the names of what verbs put on the chain: an entry stays for ever."""
     never = {"content", "text", "value", "body", "secret", "token", "totp_key", "question", "query"}
@@ -244,6 +245,7 @@ def test_no_verb_records_what_can_be_erased_or_must_stay_secret():
     assert found == []
 
 
+@pytest.mark.either_database
 def test_a_thousand_operations_are_each_on_the_chain_once(principal, as_agent, make_token):
     """700 that were done and 300 that were refused, of every kind an agent and an operator have."""
     from memory.grains import store

@@ -152,6 +152,7 @@ def test_an_old_entry_without_a_checkpoint_is_worth_a_warning(desk):
     assert "1 audit chain(s) wait for a checkpoint" in checkpoints.checkpoint_warnings()[0]
 
 
+@pytest.mark.either_database
 def test_twenty_clean_runs_raise_no_alarm(desk):
     for number in range(20):
         write(number % 4, chain=CHAIN, start=number)

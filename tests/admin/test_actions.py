@@ -18,6 +18,8 @@ from memory.artifacts.models import File, Message, Store
 from memory.grains.models import Grain
 from memory.health.models import Warning
 from memory.keyvalue.models import Item, Lock, Namespace
+from memory.review.admin import described
+from memory.review.models import ReviewItem
 from tests.admin.conftest import ROLES, AdminSpaces, details, entries, list_of, pages, stale, words
 from tests.dashboard.conftest import post, send
 
@@ -76,6 +78,13 @@ def status(house: AdminSpaces) -> str:
     return str(Grain.objects.get(pk=house.row("grains.grain").pk).status)
 
 
+SEEN: dict[str, str] = {}  # the state of the proposal as its page shows it
+
+
+def proposal(house: AdminSpaces) -> ReviewItem:
+    return ReviewItem.objects.get(pk=house.row("review.reviewitem").pk)
+
+
 DOINGS: dict[tuple[str, str], Doing] = {
     ("accounts.space", NEW): Doing(
         "administrator",
@@ -127,6 +136,14 @@ DOINGS: dict[tuple[str, str], Doing] = {
         lambda house: warning(house).acknowledged_by != "",
         before=lambda house: Warning.objects.filter(pk=warning(house).pk).update(signal="orphan_rate"),
     ),
+    ("review.reviewitem", "accept"): Doing(
+        "operator",
+        "reviews.accept",
+        lambda house: proposal(house).state == "accepted" and File.objects.filter(path="key.md").exists(),
+        SEEN,
+        before=lambda house: SEEN.update(seen=described(proposal(house))["seen"]),
+    ),
+    ("review.reviewitem", "deny"): Doing("operator", "reviews.deny", lambda house: proposal(house).state == "denied"),
     ("keyvalue.namespace", NEW): Doing(
         "operator",
         "boards.make",
@@ -138,6 +155,18 @@ DOINGS: dict[tuple[str, str], Doing] = {
         "boards.delete",
         lambda house: not Namespace.objects.filter(name="spare").exists(),
         before=lambda house: Namespace.objects.filter(pk=house.row("keyvalue.namespace").pk).update(name="spare"),
+    ),
+    ("keyvalue.namespace", "make-recallable"): Doing(
+        "operator",
+        "kv.make_recallable",
+        lambda house: Namespace.objects.get(pk=house.row("keyvalue.namespace").pk).recalled == "notes/",
+        {"keys": "notes/"},
+    ),
+    ("keyvalue.namespace", "end-recallable"): Doing(
+        "operator",
+        "kv.end_recallable",
+        lambda house: Namespace.objects.get(pk=house.row("keyvalue.namespace").pk).recalled is None,
+        before=lambda house: Namespace.objects.filter(pk=house.row("keyvalue.namespace").pk).update(recalled=""),
     ),
     ("keyvalue.item", "restore"): Doing(
         "operator",

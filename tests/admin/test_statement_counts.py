@@ -49,6 +49,7 @@ from memory.grains.models import (
 from memory.health.models import Warning
 from memory.keyvalue import expiry_clock as moment_of_expiry
 from memory.keyvalue.models import Item, Lock, Namespace, Task
+from memory.review.models import ReviewItem
 from tests.admin.conftest import list_of, pages
 
 CHECKED_IN = Path(__file__).with_name("statement_counts.json")
@@ -282,6 +283,18 @@ FILL: dict[str, Callable[[int], Any]] = {
     "keyvalue.task": lambda many: Task.objects.bulk_create(
         Task(board=one, queue="q", value="1", size=1, added_at=clock.now(), added_by="agent:x")
         for one in namespaces(many)
+    ),
+    "review.reviewitem": lambda many: ReviewItem.objects.bulk_create(
+        ReviewItem(
+            space_id=pk,
+            kind="proposal",
+            container="1",
+            subject=f"a{number}.md",
+            authors="\nagent:x\n",
+            created_at=clock.now(),
+            updated_at=clock.now(),
+        )
+        for number, pk in enumerate(in_space(many))
     ),
     "health.warning": lambda many: Warning.objects.bulk_create(
         Warning(space_id=pk, signal="orphan_rate", severity="INFO", times=1, raised_at=clock.now(), seen_at=clock.now())

@@ -170,6 +170,7 @@ def test_nothing_of_djangos_own_is_registered():
         "grains",
         "health",
         "keyvalue",
+        "review",
     }
 
 

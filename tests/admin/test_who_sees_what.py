@@ -43,6 +43,7 @@ OPENS = {
     "artifacts.file": "viewer",
     "artifacts.filechange": "viewer",
     "artifacts.message": "viewer",
+    "review.reviewitem": "viewer",
     "accounts.user": "owner",
     "accounts.session": "administrator",
     "accounts.enrolment": "administrator",
@@ -82,6 +83,7 @@ FOREIGN = {
     "artifacts.file": "office",
     "artifacts.filechange": "office",
     "artifacts.message": "office",
+    "review.reviewitem": "office",
 }
 EVERYBODY = pytest.mark.parametrize("role", ROLES)
 MEMBERS = pytest.mark.parametrize("role", ROLES[:3])

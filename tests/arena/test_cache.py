@@ -27,7 +27,7 @@ from tests.arena.canonical import canonical_values
 from tests.arena.graph_writer import ENCODER, GraphWriter
 from tests.concurrency.load import together
 
-pytestmark = [pytest.mark.storage, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.storage, pytest.mark.either_database, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

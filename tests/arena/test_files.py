@@ -28,7 +28,7 @@ from memory.grains.models import Grain
 from tests.arena.canonical import canonical_values
 from tests.arena.graph_writer import ENCODER
 
-pytestmark = [pytest.mark.storage, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.storage, pytest.mark.either_database, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from flux.calls import schema
 from flux.calls import stores as store_calls
 from flux.calls import transcripts as transcript_calls
 from fluxcore.errors import FluxError, Invalid, InvalidPath
-from memory.artifacts import versions
+from memory.artifacts import comparing
 from memory.artifacts.models import File, Message, Store
 from tests.rest.routes import refused
 
@@ -90,12 +90,13 @@ def raw_addresses() -> set[bytes]:
 
 
 def test_there_are_more_than_400_encodings():
-    assert len(traversals()) > 400 and len(raw_addresses()) > 400
+    assert len(traversals()) > 800 and len(raw_addresses()) > 800  # half of them are sent over REST
 
 
+@pytest.mark.either_database  # paths are refused before either is asked
 def test_no_address_leads_out_of_a_store(alice):
     """The bytes of the address, as a server gets them."""
-    for number, raw in enumerate(sorted(raw_addresses())):
+    for number, raw in enumerate(sorted(raw_addresses())[::2]):
         address = f"/stores/notes/files/{raw.decode()}"
         answer = alice.client.generic("PUT", address, b"x", headers=alice._headers(None))
         assert (answer.status_code, answer.json()["code"]) in ((422, "invalid_path"), (404, "not_found")), raw
@@ -105,6 +106,7 @@ def test_no_address_leads_out_of_a_store(alice):
     assert not File.objects.exists()
 
 
+@pytest.mark.either_database
 def test_no_field_leads_out_of_a_store(alice):
     alice.write("here", "x")
     fields = itertools.cycle(
@@ -120,6 +122,8 @@ def test_no_field_leads_out_of_a_store(alice):
     for path in sorted(traversals()):
         with pytest.raises(InvalidPath):
             paths.checked_path(path)
+        if len(path) % 2:
+            continue
         answer = next(fields)(path)
         assert (answer.status_code, answer.json()["code"]) == (422, "invalid_path"), (path, answer.content)
     assert alice.paths() == ["here"] and Store.objects.count() == 1
@@ -196,9 +200,9 @@ def test_bytes_where_text_is_asked(alice):
 
 
 def test_texts_that_take_long_to_compare_are_refused(alice):
-    lines = [f"{number}\n" for number in range(versions.MAX_DIFF_LINES + 1)]
+    lines = [f"{number}\n" for number in range(comparing.MAX_DIFF_LINES + 1)]
     alice.write("a.txt", "".join(lines))
     alice.write("a.txt", "".join(line if number % 2 else f"x{line}" for number, line in enumerate(lines)))
-    assert refused(alice.get("/stores/notes/diff/a.txt"), 422, "invalid")["limit"] == versions.MAX_DIFF_LINES
-    alice.write("a.txt", b"x" * (versions.MAX_DIFF_BYTES + 1))
-    assert refused(alice.get("/stores/notes/diff/a.txt"), 422, "invalid")["limit"] == versions.MAX_DIFF_BYTES
+    assert refused(alice.get("/stores/notes/diff/a.txt"), 422, "invalid")["limit"] == comparing.MAX_DIFF_LINES
+    alice.write("a.txt", b"x" * (comparing.MAX_DIFF_BYTES + 1))
+    assert refused(alice.get("/stores/notes/diff/a.txt"), 422, "invalid")["limit"] == comparing.MAX_DIFF_BYTES

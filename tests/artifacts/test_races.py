@@ -63,6 +63,24 @@ def test_an_append_to_a_large_file_that_is_replaced_meanwhile(newest):
     assert b"".join(newest.file("log", "newest")) == b"y" * 100_000 + b"end"
 
 
+def test_a_level_of_folders_whose_last_file_is_deleted_meanwhile(alice):
+    """The page has a cursor nevertheless, so that what follows is found."""
+    for path in ("a", "b/1", "b/2", "c"):
+        alice.write(path, path)
+    deleted = []
+
+    def delete_between(execute, sql, params, many, context):
+        if not deleted and sql.startswith("SELECT") and "IN (" in sql and "artifacts_file" in sql:
+            deleted.append(alice.delete("/stores/notes/files/b/1"))
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(delete_between):
+        page = alice.get("/stores/notes/files", recursive="false", limit=2).json()
+    assert deleted and page["folders"] == ["b"] and page["next_cursor"] is not None
+    rest = alice.get("/stores/notes/files", recursive="false", limit=2, cursor=page["next_cursor"]).json()
+    assert [file["path"] for file in rest["files"]] == ["c"]
+
+
 def test_a_blob_that_is_missing_is_no_missing_file(alice):
     alice.write("large", b"x" * 100_000)
     blobs.of_instance().delete(Content.objects.get().sha)

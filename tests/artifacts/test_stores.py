@@ -146,6 +146,23 @@ def test_scopes_of_stores_with_coordinates_of_their_own(with_stores):
     assert refused(other, 403, "forbidden")["missing"] == "artifacts.write://q/default/mine/"
 
 
+def test_lists_of_many_stores(alice, with_stores, monkeypatch, django_assert_max_num_queries):
+    """Nobody's list ends before all stores were looked at, and its statements do not grow with it."""
+    for number in range(6):
+        alice.post("/stores", {"key": f"s{number}"})
+    scoped = with_stores("artifacts.read:s5/**", name="scoped")
+    monkeypatch.setattr(stores, "_MAX_SCANNED", 3)
+    found, cursor, pages = [], None, 0
+    while pages == 0 or cursor is not None:
+        page = scoped.get("/stores", **({"cursor": cursor} if cursor else {})).json()
+        found += [store["key"] for store in page["stores"]]
+        cursor, pages = page["next_cursor"], pages + 1
+    assert (found, pages) == (["s5"], 3)
+    monkeypatch.setattr(stores, "_MAX_SCANNED", 100)
+    with django_assert_max_num_queries(8):
+        assert alice.get("/stores").json()["count"] == 7
+
+
 def test_retention_forgets_old_versions_and_never_the_current_one(alice):
     alice.post("/stores", {"key": "short", "retention_days": 1})
     for text in ("one", "two", "three"):

@@ -155,6 +155,29 @@ def test_a_tree_of_flytes_layout(files, talk, tmp_path):
     assert talk("show", "new", "--json").json()["messages"][0]["message"] == {"role": "user", "content": "hi"}
 
 
+def test_a_tree_comes_back_byte_for_byte(files, tmp_path):
+    """Transcript, files, facts, versions and log, as flyte's layout has them."""
+    store = MemoryStore(root=tmp_path / "tree", keep_versions=True)
+    store.extend(
+        [
+            {"role": "user", "content": "Größe? \u2028 \U0001f431"},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": "{}"}}],
+            },
+            {"zeta": 1.0, "alpha": [1, 1e-7, True, None, {"b": "", "a": {}}]},
+        ]
+    )
+    for path, content in (("a b/ü%41.md", b"one\r\n"), ("a b/ü%41.md", b"two"), ("blob.bin", LARGE), ("empty", b"")):
+        store.write_bytes(path, content, actor="writer", reason=f"wrote {path}")
+    store.save()
+    done = files("import", str(tmp_path / "tree"), "--store", "new", "--json").json()
+    assert (done["files"], done["messages"], done["ignored"]) == (3, 3, [])
+    files("export", "new", str(tmp_path / "back"))
+    assert tree_of(tmp_path / "back") == tree_of(tmp_path / "tree")
+
+
 def test_into_a_store_that_has_files(files, stored, tmp_path):
     files("export", "notes", str(tmp_path / "tree"))
     store = MemoryStore(root=tmp_path / "tree", keep_versions=True)

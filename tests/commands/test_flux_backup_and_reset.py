@@ -10,19 +10,24 @@ from tests.concurrency.databases import connect
 from tests.instances import tables
 
 
-def test_a_backup_brings_everything_back(made_on_each_database, tmp_path):
+def test_a_reset_leaves_a_backup_and_a_first_link_and_a_restore_brings_everything_back(made_on_each_database, tmp_path):
     one, file = made_on_each_database(), tmp_path / "saved.tar.zst"
-    _, before, _, _, empty, restored, back, after, verdict = one.commands(
+    _, before, _, done, tail, empty, restored, back, after, verdict = one.commands(
         "flux_agent create helper",
         "flux_audit export",
         f"flux_backup create {file}",
-        "flux_reset --confirm test",
+        "flux_reset --confirm test --json",
+        "flux_audit tail --json",
         "flux_agent --json",
         f"flux_backup restore {file} --confirm test --json",
         "flux_agent --json",
         "flux_audit export",
         "flux_audit verify --json",
     )
+    own = json.loads(done)["backup"]
+    assert json.loads(one.command("flux_backup", "verify", own, "--json").stdout)["sound"] is True
+    (entry,) = json.loads(tail)["entries"]
+    assert entry["action"] == "instance.reset"
     assert json.loads(empty)["agents"] == []
     assert json.loads(restored)["set_aside"]
     assert {agent["name"] for agent in json.loads(back)["agents"]} == {"assistant", "helper"}
@@ -57,16 +62,6 @@ def test_a_reset_needs_the_name_repeated(made):
     assert "--confirm test" in json.loads(unnamed)["error"]["message"]
     assert json.loads(other)["error"]["details"] == {"confirm": "test"}
     assert json.loads(one.command("flux_status", "--json").stdout)["running"] is False  # it is still there
-
-
-def test_a_reset_leaves_a_backup_and_a_first_link(made_on_each_database):
-    one = made_on_each_database()
-    done, tail = (
-        json.loads(said) for said in one.commands("flux_reset --confirm test --json", "flux_audit tail --json")
-    )
-    assert json.loads(one.command("flux_backup", "verify", done["backup"], "--json").stdout)["sound"] is True
-    (entry,) = tail["entries"]
-    assert entry["action"] == "instance.reset"
 
 
 def test_a_reset_empties_a_database_outside_the_home_too(instance, tmp_path):

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from tests.concurrency.databases import connect
+from tests.config.test_warnings import FILE, GONE, LATER
 from tests.core.test_booth import wait_until
 from tests.instances import ROOT, Instance
 
@@ -184,7 +185,10 @@ def test_nothing_outlives_a_killed_supervisor(made):
 def test_detached_it_runs_on_until_flux_stop(made):
     one = made()
     ports = ("--rest-port", "0", "--people-port", "0", "--mcp-port", "0")
-    ready = json.loads(one.command("flux_start", "--detach", "--json", *ports).stdout)
+    (one.folder / "config.yaml").write_text(FILE)
+    started = one.command("flux_start", "--detach", "--json", *ports)
+    assert GONE in started.stderr and LATER in started.stderr
+    ready = json.loads(started.stdout)
     assert ready["ready"] is True
     one.state, one.token = ready, ready["token"]
     assert one.call("POST", "/store", {"content": "kept"}).status == 200

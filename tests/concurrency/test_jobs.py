@@ -35,7 +35,11 @@ def workshop(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callabl
 
 @pytest.mark.parametrize(
     "database",
-    ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres), pytest.param("redis", marks=pytest.mark.redis)],
+    [
+        "sqlite",
+        pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.proof]),
+        pytest.param("redis", marks=pytest.mark.redis),
+    ],
 )
 def test_sixty_jobs_and_a_killed_worker_leave_sixty_effects(workshop: Any, database: str) -> None:
     """Lease and sweep are short here so that the dead worker's job is taken over soon."""

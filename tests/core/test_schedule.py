@@ -113,6 +113,7 @@ def test_uptime_is_counted_minute_by_minute():
     assert last == uptime.Uptime(3600.0)
 
 
+@pytest.mark.either_database
 def test_a_clock_jump_of_ten_years_counts_as_two_minutes_and_is_doubted_for_a_day():
     beat(NOON)
     later = beat(NOON + timedelta(days=3650))

@@ -1,4 +1,4 @@
-"""Results of recall that come from files and messages lead to their lines and messages."""
+"""Results of recall that come from files, messages and keys lead to their lines, messages and keys."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import re
 import pytest
 
 from accounts.principals import shell
-from dashboard.citations import cite
 from fluxcore.work import worker
 from memory.artifacts import files, stores, transcripts
 from memory.grains.store import store
+from memory.keyvalue import recallable, verbs
 from tests.dashboard.conftest import post, words
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.storage]
@@ -23,24 +23,22 @@ def cited(page):
     return [html.unescape(one) for one in re.findall(r'<p class="cited">.*?<a href="([^"]+)"', words(page))]
 
 
-def test_a_value_leads_to_its_board(people_client):
-    found = cite("value", {"place": "boards/ops", "key": "status/a", "version": 2})
-    assert (found.says, found.address) == ("key status/a of ops, version 2", "/board?board=ops")
-    assert cite("value", {"place": "agents/alice", "key": "mood", "version": 1}).address == ""
-
-
 def test_a_result_leads_to_the_lines_and_the_message_it_is_from(ada, space):
     me = shell(space)
     stores.create_store(me, key="notes", recallable=True)
     files.write_file(me, store="notes", path="garden/plan.md", text=PLAN)
     transcripts.append_messages(me, store="notes", messages=[{"role": "user", "content": "Slugs ate the runner beans"}])
+    recallable.make_recallable(me, place="boards/main")
+    verbs.set_key(me, place="boards/main", key="beans/colour", value="Runner beans are red")
     store(me, content="Runner beans need poles")
     worker.drain()
     client = ada.sign_in()
     answer = post(client, "/recall", query="runner beans")
     found = sorted(cited(answer))
-    assert len(found) == 2 and words(answer).count('<li class="card grain"') == 3, "memories have no citation"
-    lines, message = found
+    assert len(found) == 3 and words(answer).count('<li class="card grain"') == 4, "memories have no citation"
+    value, lines, message = found
+    assert value == "/admin/keyvalue/item/?q=beans%2Fcolour" and "beans/colour" in words(client.get(value))
+    assert "beans/colour of boards/main, version 1" in words(answer)
     assert re.search(r"^/files/[0-9a-f-]{36}/file/garden/plan.md\?version=1&first=3&last=3#L3$", lines)
     assert re.search(r"^/transcripts/[0-9a-f-]{36}\?at=1#m1$", message)
     assert '<p class="marked" id="L3">The runner beans' in words(client.get(lines))
@@ -52,4 +50,4 @@ def test_a_result_leads_to_the_lines_and_the_message_it_is_from(ada, space):
     assert "recalled 1 time<" in words(client.get(lines))
     files.delete_file(me, store="notes", path="garden/plan.md")
     worker.drain()
-    assert cited(client.get(f"/recall/{trace}")) == [message], "what was deleted is cited no more"
+    assert sorted(cited(client.get(f"/recall/{trace}"))) == [value, message], "what was deleted is cited no more"

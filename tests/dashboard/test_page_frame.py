@@ -120,6 +120,7 @@ def test_the_navigation_leads_to_pages_of_this_space_alone(person, two_spaces):
         "Board",
         "Files",
         "Transcripts",
+        "Review",
         "Traces",
         "Vitals",
         "Memories",

@@ -21,6 +21,8 @@ from tests.servers import free_port, missing
 ELSEWHERE = {
     "make run": (".ci/run", "run ONCE=1"),
     "make test": (".ci/run", "make test"),
+    ".venv/bin/python -m pytest tests/": ("Makefile", "$(BIN)/python -m pytest -q -p no:xdist tests/$*"),
+    "FLUX_TEST_DATABASE=postgres .venv/bin/python -m pytest tests/": ("Makefile", "ON_POSTGRES := "),
     ".venv/bin/python - <<'EOF'\nimport hashlib, json, sys": ("tests/docs/test_audit_by_a_stranger.py", "security.md"),
     ".venv/bin/python - <<'EOF'\nfrom flux.storage import FluxStore": (
         "tests/sdk/test_seed_names.py",
@@ -112,3 +114,11 @@ def test_what_runs_elsewhere_is_documented_and_does_run_there(start):
     assert any(command.startswith(start) for page in PAGES for command in commands(page)), "no page says this any more"
     file, says = ELSEWHERE[start]
     assert says in (ROOT / file).read_text()
+
+
+def test_tests_that_a_page_runs_are_there():
+    lines = [command.split() for page in PAGES for command in commands(page) if "-m pytest tests/" in command]
+    assert len(lines) >= 5
+    for words in lines:
+        file = next(ROOT / word for word in words if word.startswith("tests/"))
+        assert "-k" not in words or words[words.index("-k") + 1] in file.read_text(), words

@@ -79,6 +79,7 @@ def test_an_answer_can_carry_its_explanation(memory: Memory) -> None:
     assert "(ferries)" in memory.ask("Ferries?", explain=True)["explanation"]["grains"][0]["says"].lower()
 
 
+@pytest.mark.either_database
 def test_a_typical_trace_has_two_kilobytes_at_most(memory: Memory) -> None:
     for number in range(40):
         memory.store(f"Meeting {number} with Maria Lopez about the harbour plan in Lisbon", session=f"s{number % 4}")
@@ -106,6 +107,7 @@ recall.recall(shell(Space.objects.get(name="home")), query="asked at the very en
 """
 
 
+@pytest.mark.either_database
 @pytest.mark.sqlite_only
 def test_a_process_that_ends_by_itself_keeps_its_last_ones(made: Callable[..., Instance]) -> None:
     one = made(FLUX_BOOTH="thread")
@@ -272,6 +274,7 @@ def test_beyond_its_agents_hourly_bytes_a_trace_keeps_ids_and_scores(memory: Mem
     memory.drain()
 
 
+@pytest.mark.either_database
 def test_a_reduced_trace_is_small_whatever_was_asked_for(memory: Memory, configure: Any) -> None:
     for number in range(2 * MAX_K):
         memory.store(f"Harbour plan of {chr(ord('a') + number // 10) * 3}{chr(ord('k') + number % 10) * 3}")

@@ -23,6 +23,8 @@ from memory.health.models import Warning
 from tests.health.test_measure import as_is
 from tests.health.test_signals import CASES
 
+pytestmark = pytest.mark.either_database
+
 SECRET = "a secret of the operator"
 
 

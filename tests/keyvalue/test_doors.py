@@ -20,6 +20,8 @@ from tests.conftest import Api
 from tests.event_log import wait_for_log
 from tests.keyvalue.tool_walkthrough import GROUPS, every_tool
 
+pytestmark = pytest.mark.either_database
+
 # Held, and which of reading and writing `notes/a` and `plans/a` that allows, of one's own and of others.
 HELD = {
     (): (),

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 from tests.instances import Instance
 from tests.mcp.driver import over_http
 from tests.module_changes import change_modules
+
+WRITTEN = """
+import json
+from memory.grains.models import Trace
+print(json.dumps({str(uuid): query for uuid, query in Trace.objects.values_list("uuid", "query")}))
+"""
 
 
 def test_a_recall_right_before_an_orderly_stop_leaves_its_trace(made: Callable[..., Instance], tmp_path: Path) -> None:
@@ -21,6 +28,5 @@ def test_a_recall_right_before_an_orderly_stop_leaves_its_trace(made: Callable[.
         client.close()
     assert one.stop() == 0
     del one.environment["PYTHONPATH"]
-    one.start()
-    for number, trace in enumerate(asked):
-        assert one.call("GET", f"/traces/{trace}").json()["query"] == f"Question {number}?"
+    written = json.loads(one.command("shell", "-v", "0", "-c", WRITTEN).stdout)
+    assert written == {trace: f"Question {number}?" for number, trace in enumerate(asked)}

@@ -123,9 +123,10 @@ def test_the_lock_pins_everything_a_file_brings_in(name):
 
 def test_every_folder_of_tests_is_a_room_but_the_torture(built):
     folder, plan = built
-    for room in ("rest", "added", "torture"):
+    for room in ("rest", "added", "torture", "calls", "engine"):
         (folder / "tests" / room).mkdir(parents=True)
     planned = plan("test")
+    assert "pytest -q -p no:xdist tests/calls tests/engine" in planned  # short ones share a process
     assert "pytest -q -p no:xdist tests/rest" in planned
     assert "pytest -q -p no:xdist tests/added" in planned
     assert "tests/torture" not in planned

@@ -6,10 +6,10 @@ The feed of these instances looks at the log by itself once an hour: a socket th
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +21,7 @@ from tests.management_shell import Shell
 from tests.mcp.driver import over_http
 from tests.module_changes import change_modules
 
-pytestmark = pytest.mark.redis
+pytestmark = [pytest.mark.redis, pytest.mark.xdist_group("announcements")]  # one instance serves both tests
 
 # The feed is begun with an hour between two looks, whatever it is told about announcements afterwards.
 HOURLY = "CHECK_SECONDS = 3600.0; BLIND_SECONDS = 7200.0; feed._idle_seconds = 3600.0"
@@ -37,10 +37,14 @@ print(json.dumps(f"{name}={Person('ada').sign_in().cookies[name].value}"))
 """
 
 
-@pytest.fixture
-def one(made: Callable[..., Instance], redis_server: Any, tmp_path: Path) -> Instance:
-    hourly = change_modules(tmp_path / "hourly", fluxcore__log__live=HOURLY)
-    return made("announced", REDIS_URL=redis_server.url, **hourly).start()
+@pytest.fixture(scope="module")
+def one(blank: Instance, redis_server: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
+    folder = tmp_path_factory.mktemp("announced")
+    hourly = change_modules(folder / "hourly", fluxcore__log__live=HOURLY)
+    one = Instance(folder, "announced", REDIS_URL=redis_server.url, **hourly)
+    shutil.copytree(blank.folder, one.folder)
+    yield one.start()
+    one.kill()
 
 
 def signed_in(one: Instance) -> str:

@@ -28,7 +28,9 @@ from tests.web_visitor import WebVisitor
 FIXTURES = Path(__file__).parent / "fixtures"
 KINDS = [
     pytest.param("sqlite", marks=pytest.mark.xdist_group("upgrade-sqlite")),
-    pytest.param("postgresql", marks=[pytest.mark.postgres, pytest.mark.xdist_group("upgrade-postgresql")]),
+    pytest.param(
+        "postgresql", marks=[pytest.mark.postgres, pytest.mark.proof, pytest.mark.xdist_group("upgrade-postgresql")]
+    ),
 ]
 
 

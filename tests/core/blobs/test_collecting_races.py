@@ -51,8 +51,11 @@ class SteppedPlace:
         self._step()
         self.found.pop(name, None)
 
+    def folders(self):
+        return [name.partition("/")[0] for name in self.found]
+
     def list(self, folder):
-        if folder == "collecting":  # the 256 folders of blobs are read before anything is done
+        if folder == "collecting":  # the folders of blobs are read before anything is done
             self._step()
         return iter([one for name, one in sorted(self.found.items()) if name.startswith(f"{folder}/")])
 

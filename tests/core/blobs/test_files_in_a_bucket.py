@@ -14,7 +14,7 @@ from memory.api import file_answers
 from memory.artifacts import contents, upkeep
 from tests.artifacts.conftest import FILES, Stores
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from memory.arena.cache import arena_cache, encoder_name
 from memory.grains.models import JudgedQuestion
 from memory.learning import feedback
 
-pytestmark = pytest.mark.storage
+pytestmark = [pytest.mark.storage, pytest.mark.either_database]
 
 NEEDED = "The blue vessel leaves the north quay at nine"
 QUESTION = "When is our ferry departure tomorrow?"

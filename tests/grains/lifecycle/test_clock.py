@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from datetime import timedelta
 
+import pytest
+
 from accounts.principals import shell
 from fluxcore.models import IdempotencyKey, Job, JobLine
 from fluxcore.work.sweep import sweep_and_run
@@ -13,6 +15,8 @@ from memory.grains.lifecycle import verbs
 from memory.grains.models import Conduit, Grain, LastRecall, Tombstone, Trace, Transition, Vector, Vote
 from memory.health import instance_health
 from tests.grains.lifecycle.conftest import NOON, PLAIN
+
+pytestmark = pytest.mark.either_database
 
 TEN_YEARS = timedelta(days=3650)
 TABLES = (Grain, Conduit, Vector, Trace, Vote, Transition, Tombstone, LastRecall, IdempotencyKey)
