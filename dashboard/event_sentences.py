@@ -62,6 +62,7 @@ _GROUP_OF_WORD = {
     "store": "files",
     "file": "files",
     "messages": "files",
+    "passages": "files",
     "review": "review",
 }
 _OTHERS = "people"
@@ -128,6 +129,7 @@ SENTENCES = {
     "file.deleted": "deleted {path}, version {version}",
     "messages.appended": "added messages {first} to {last} to a transcript",
     "messages.removed": "removed {count|message} from a transcript",
+    "passages.indexed": "updated {count|text} in the index of recall: {kind}",
     "messages.restored": "restored {count|message} of a transcript",
     "review.opened": "proposed a change: {title}",
     "review.updated": "changed a proposal: {title}",
