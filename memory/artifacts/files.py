@@ -14,7 +14,7 @@ from flux.calls import files as calls
 from fluxcore.errors import Busy, Invalid, NotFound
 from memory.artifacts import change_log, content_types, contents, file_rows, names, proposals, quotas, refusals, stores
 from memory.artifacts.contents import NewContent
-from memory.artifacts.states import FileState, read_state
+from memory.artifacts.states import FileState, StoreState, read_state
 
 # A file up to this size that somebody else wrote meanwhile is put together again inside the write.
 _AGAIN_INSIDE = 4 * 1024 * 1024
@@ -87,9 +87,10 @@ def _put(
     given_type = content_types.check_type(content_type) if content_type is not None else None
     kind = given_type or content_types.type_of(path, content.beginning)
     origin = origin_of(call.principal, provenance)
-    ticket = quotas.share(call)
+    ticket = quotas.share(call, quotas.cost_of(content.size))
     if content.is_large:
-        _check_before_storing(call, store, path, content, expected_sha, create=create, append=False)
+        place_before, before = _state_before(call, store, path, create=create)
+        _check_before_storing(call, place_before, path, before, expected_sha, content)
         content.keep()
 
     def change() -> dict[str, Any]:
@@ -107,31 +108,37 @@ def _put(
     return change
 
 
-def _check_before_storing(
-    call: RunningCall,
-    store: str,
-    path: str,
-    content: NewContent,
-    expected_sha: str | None,
-    *,
-    create: bool,
-    append: bool,
-) -> None:
-    """Refuse what the write will refuse before large bytes are in blob storage, where they would stay for a day."""
+def _state_before(
+    call: RunningCall, store: str, path: str, *, create: bool
+) -> tuple[StoreState | None, FileState | None]:
+    """A store and one of its files before the write, which with `create` may make the store."""
     try:
-        place, file = read_state(call.principal, store, path)
+        return read_state(call.principal, store, path)
     except NotFound:
         if not create:
             raise
+        return None, None
+
+
+def _check_before_storing(
+    call: RunningCall,
+    place: StoreState | None,
+    path: str,
+    file: FileState | None,
+    expected_sha: str | None,
+    content: NewContent,
+    added_to: int = 0,
+) -> None:
+    """Refuse what the write will refuse before large bytes are in blob storage, where they would stay for a day."""
+    if place is None:
         return
     file_rows.check_writable(call, place, path)
     file_rows.check_expected(call, place, path, file, expected_sha)
     if file is not None and file.sha == content.sha:
         return
-    old = _size(file)
-    grown = content.size + (old if append else 0) - (0 if place.keep_versions else old)
+    grown = content.size + added_to - (0 if place.keep_versions else _size(file))
     quotas.check_room(place, files=0, size=grown)
-    if place.max_versions is None or not old:  # else earlier versions make room, and the write knows how much
+    if place.max_versions is None or not _size(file):  # else earlier versions make room, and the write knows how much
         quotas.check_space(place.space, grown)
 
 
@@ -149,12 +156,11 @@ def _append(
     paths.writable_path(path)
     content.check_size()
     origin, beginning = origin_of(call.principal, provenance), content.beginning
-    ticket = quotas.share(call)
+    place_before, before = _state_before(call, store, path, create=create)
+    ticket, prepared = quotas.share(call, quotas.cost_of(_size(before) + content.size)), None
     # Large contents are put together before the write, so that nobody waits for it.
-    before = None if create else read_state(call.principal, store, path)[1]
-    prepared = None
     if _size(before) + content.size > contents.INLINE_BYTES:
-        _check_before_storing(call, store, path, content, expected_sha, create=create, append=True)
+        _check_before_storing(call, place_before, path, before, expected_sha, content, added_to=_size(before))
         with suppress(contents.ReplacedContent):  # then it is put together inside the write
             prepared = _joined(before, content)
 

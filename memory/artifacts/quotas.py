@@ -23,9 +23,17 @@ _COUNT_IN_STORE = (
 )
 
 
+_MEBIBYTE = 1024 * 1024
+
+
 def share(call: RunningCall, cost: int = 1) -> Ticket:
     """Ticket of the limit on files and messages per minute, to be taken inside the write."""
     return call.share("files", cost=cost, limit=config.current().MAX_FILE_WRITES_PER_MINUTE)
+
+
+def cost_of(size: int) -> int:
+    """What the write of a content counts: once for each MiB, because replaced blobs stay on the disk for a day."""
+    return min(1 + size // _MEBIBYTE, config.current().MAX_FILE_WRITES_PER_MINUTE)
 
 
 def count_stores(space: int, stores: int) -> None:

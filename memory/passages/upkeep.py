@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from fluxcore import clock, config
+from fluxcore import clock, config, uptime
 from fluxcore.work.run import Run
 from fluxcore.writes import booth, write_locks
 from memory.artifacts.models import Store
@@ -30,6 +30,9 @@ def erase_removed(run: Run) -> None:
     stay for questions about earlier times as long as the store keeps those versions, and values as long as the history
     of their key does.
     """
+    if uptime.now().doubt:
+        run.say("The clock is in doubt. Nothing was erased.")
+        return
     now = clock.now()
     oldest = now - timedelta(days=config.current().STORE_UNDELETE_DAYS)
     _erase(GrainSource.objects.filter(removed=True), oldest)

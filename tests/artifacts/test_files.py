@@ -6,7 +6,10 @@ import hashlib
 
 import pytest
 
+from accounts.calls import handler
 from accounts.models import AuditEntry
+from accounts.tokens import authenticate
+from flux.calls import files as calls
 from fluxcore import blobs
 from memory.api import file_answers
 from memory.artifacts.models import Content, File, FileChange
@@ -203,6 +206,20 @@ def test_each_file_of_a_folder_counts_as_a_write(alice, configure):
     assert alice.paths() == [f"old/{number}" for number in range(4)]
     configure(MAX_FILE_WRITES_PER_MINUTE=9)
     assert alice.post("/stores/notes/delete", {"path": "old"}).json()["count"] == 4
+
+
+def test_a_large_file_counts_for_each_of_its_megabytes(alice, configure):
+    """Replaced blobs stay on the disk for a day, whatever the policy of the store."""
+    large = b"x" * 5_000_000
+    configure(MAX_FILE_WRITES_PER_MINUTE=7)  # the store is one, the file five
+    assert alice.write("a", large).status_code == 200
+    for send in (alice.write, alice.append):
+        assert refused(send("a", b"y" * 3_000_000), 429, "rate_limited")
+    assert refused(alice.append("a", "z"), 429, "rate_limited"), "all of it is stored again"
+    assert alice.write("b", "z").status_code == 200
+    configure(MAX_FILE_WRITES_PER_MINUTE=3_000)
+    append = handler(calls.AppendFile)
+    assert append(authenticate(alice.token), store="notes", path="a", text="end", create=True)["bytes"] == 5_000_003
 
 
 def test_a_file_is_no_folder_and_a_folder_no_file(alice):
