@@ -62,6 +62,7 @@ _GROUP_OF_WORD = {
     "store": "files",
     "file": "files",
     "messages": "files",
+    "passages": "files",
     "review": "review",
 }
 _OTHERS = "people"
@@ -128,6 +129,7 @@ SENTENCES = {
     "file.deleted": "deleted {path}, version {version}",
     "messages.appended": "added messages {first} to {last} to a transcript",
     "messages.removed": "removed {count|message} from a transcript",
+    "passages.indexed": "updated {count|text} in the index of recall: {kind}",
     "messages.restored": "restored {count|message} of a transcript",
     "review.opened": "proposed a change: {title}",
     "review.updated": "changed a proposal: {title}",
@@ -156,15 +158,19 @@ _PAGES = {
     "job": "job",
     "import": "import",
     "review": "review-item",
+    "store": "store",
+    "file": "store",
+    "messages": "transcript",
 }
 _LABELS = {
     "replay": "trace",
     "grain": "memory",
     "review-item": "proposal",
+    "store": "files",
 }  # labels of links to those pages; other links have the page's name
 _MANY = {"try": "tries", "memory": "memories"}
 _PLAIN = {"origin", "why", "signal", "status"}  # names that are read without their underscores
-_GONE = "grain.purged"  # has no link: the grain has no page any more
+_GONE = ("grain.purged", "store.deleted")  # have no link: what they are about has no page any more
 _NOBODY = "00000000-0000-0000-0000-000000000000"
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PLACE = re.compile(r"\{(\w+)(?:\|(\w+))?\}")
@@ -213,7 +219,8 @@ def _line(
     key: str, kind: str, at: datetime, actor: str, subject: str, data: dict[str, Any], *, linked: bool
 ) -> EventLine:
     word = "recall" if kind == RECALLED else kind.partition(".")[0]
-    page = _PAGES.get(word, "") if linked and kind != _GONE and _UUID.fullmatch(subject) else ""
+    about = subject.rpartition("/")[2]  # the id of a store is behind its kind
+    page = _PAGES.get(word, "") if linked and kind not in _GONE and _UUID.fullmatch(about) else ""
     return EventLine(
         key=key,
         kind=kind,
@@ -221,7 +228,7 @@ def _line(
         at=at,
         actor=actor or "unknown",
         says=event_sentence(kind, data),
-        address=reverse(page, args=[subject]) if page else "",
+        address=reverse(page, args=[about]) if page else "",
         leads=_LABELS.get(page, page),
         touches=subject if page == "grain" else "",
     )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 
 from dashboard import answer_cards, file_content, file_edit, file_uses
 from dashboard.store_pages import StoreVisit, address, folders_of, moment, reference, store_page
 from flux import paths
 from fluxcore import events
+from fluxcore.errors import NotFound
 from memory.artifacts import listing, names, reading, stores
 from memory.artifacts.models import File
 
@@ -110,8 +111,13 @@ def file(visit: StoreVisit, store: str, path: str) -> HttpResponse:
     version, view = visit.number("version"), visit.text("view")
     first, last = visit.number("first"), visit.number("last")
     current = {} if version is None else {"version": version}
-    one = reading.read_file(visit.me, store=store, path=path, **current)
     use = file_uses.use_of_file(visit.me, store=store, path=path)
+    try:
+        one = reading.read_file(visit.me, store=store, path=path, **current)
+    except NotFound:
+        if use.newest and version is None:
+            return redirect("file-history", store, path)  # it was deleted, and can be restored there
+        raise
     content = file_content.shown(
         visit.me,
         one,

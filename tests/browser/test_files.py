@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urljoin
+
 import pytest
 
 from tests.browser.house import DESK, answered, fit
@@ -53,6 +55,11 @@ def test_pages_fit_and_follow_what_others_write(house, browser, complaints):
         assert page.title() != "taken", path
     answered([said for said in complaints if "map.png" not in said and "404" not in said])
     complaints.clear()  # the picture that the plan names does not exist
+
+    large = bytes(range(256)) * 4_000
+    assert house.instance.call("PUT", "/stores/garden/files/large.bin", large).status == 200
+    sent = page.request.get(urljoin(house.people, "/files/garden/download/large.bin"))
+    assert sent.body() == large and sent.headers["content-disposition"].startswith("attachment")
 
     page.set_viewport_size(DESK)
     house.go(page, "/transcripts/garden")

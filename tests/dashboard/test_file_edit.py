@@ -148,7 +148,8 @@ def test_a_file_is_renamed_deleted_and_brought_back(client, notes):
     done = send(client, "/files/notes/delete/old/plan.md", reason="done with", expected_sha="")
     history = client.get(done["Location"])
     assert "This file was deleted by user:grace: done with" in words(history)
-    assert client.get("/files/notes/file/old/plan.md").status_code == 404
+    assert client.get("/files/notes/file/old/plan.md")["Location"] == done["Location"]
+    assert client.get("/files/notes/file/old/plan.md?version=1").status_code == 200
     back = send(client, "/files/notes/restore/old/plan.md", version="1", expected_sha=field(history, "expected_sha"))
     assert back["Location"] == "/files/notes/file/old/plan.md" and text(notes, "old/plan.md") == "sow in March\nwater\n"
     for version in ("9", "x", ""):

@@ -186,6 +186,8 @@ def test_nothing_of_a_file_becomes_html_of_its_own(client, notes):
                 assert not any(name.startswith("on") or name == "style" for name in attrs), (path, tag, attrs)
                 for name in {"href", "src"} & set(attrs):
                     assert allowed.match(attrs[name]), (path, attrs)
+    article = shown(client, "links.md").partition("<article")[2]
+    assert "<a" not in article and "[a](javascript:alert(1))" in article, "a link that is none stays as it was written"
     assert 'rel="noopener noreferrer nofollow"' in shown(client, "attributes.md")
     assert '<img src="/files/notes/picture/a.png"' in shown(client, "attributes.md")
     assert "Picture: a https://evil.example/a.png" in shown(client, "pictures.md")

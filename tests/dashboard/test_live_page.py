@@ -22,6 +22,8 @@ from fluxcore.models import Event, Job
 from fluxcore.work import jobs
 from fluxcore.writes import booth
 from memory.arena.cache import arena_cache as arenas
+from memory.artifacts import files, stores, transcripts
+from memory.artifacts.models import Store
 from memory.grains import graph_picture
 from memory.grains.models import Grain
 from tests.dashboard.conftest import Person, browser
@@ -138,6 +140,19 @@ def test_a_person_sees_the_space_they_look_at_and_no_other(memory, vera):
     assert vera.get(f"/live/grain/{grain}").status_code == 404
 
 
+def test_events_of_stores_lead_to_their_pages(memory, oz):
+    me = shell(Space.objects.get(pk=memory.principal.space))
+    for key in ("notes", "old"):
+        files.write_file(me, store=key, path="a.md", text="x", create=True)
+    transcripts.append_messages(me, store="notes", messages=[{"role": "user", "content": "hello"}])
+    stores.delete_store(me, store="old")
+    page = oz.get("/live?show=files").content.decode()
+    leads = re.findall(r'data-part="link" href="([^"]+)"', page)
+    number = Store.objects.get(key="notes").uuid
+    assert leads[0] == f"/transcripts/{number}" and leads.count(f"/files/{number}") == 2 and len(leads) == 5
+    assert oz.get(leads[0]).status_code == oz.get(f"/files/{number}").status_code == 200
+
+
 def test_ids_lead_to_pages(memory, oz):
     grain = memory.store("one")
     number = Grain.objects.get().pk
@@ -182,6 +197,8 @@ def test_an_empty_space_says_what_will_come(people_client, transactional_db):
         ("grain.dormant", {"why": "faded"}, "made a memory dormant: link decayed"),
         ("grain.renamed", {}, "memory renamed"),
         ("grain.renamed", {"reason": "unused", "days": 3, "who": ["a"]}, "memory renamed: reason unused · days 3"),
+        ("file.written", {"store": "x", "path": "a.md", "version": 2}, "wrote a.md, version 2"),
+        ("messages.removed", {"store": "x", "count": 1}, "removed 1 message from a transcript"),
         ("votes.applied", {}, "feedback applied"),  # without the value its sentence wants
     ],
 )
@@ -199,6 +216,8 @@ def test_an_event_has_a_sentence(kind, data, says):
         ("cluster.split", "clusters"),
         ("job.done", "jobs"),
         ("warning.raised", "health"),
+        ("file.written", "files"),
+        ("messages.appended", "files"),
         ("token.minted", "people"),
         ("nobody.knows", "people"),
     ],

@@ -57,8 +57,9 @@
     part("actor").textContent = thing.actor || "unknown";
     part("says").textContent = sentence(thing.kind, thing.data);
     line.querySelector("time").dateTime = thing.at;
-    if (page && thing.linked && thing.kind !== table.gone && /^[0-9a-f-]{36}$/.test(thing.subject)) {
-      part("link").href = page[1].replace(table.nobody, thing.subject);
+    const about = thing.subject.split("/").pop(); // the id of a store is behind its kind
+    if (page && thing.linked && !table.gone.includes(thing.kind) && /^[0-9a-f-]{36}$/.test(about)) {
+      part("link").href = page[1].replace(table.nobody, about);
       part("link").textContent = page[0];
       part("link").hidden = false;
     }
