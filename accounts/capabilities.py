@@ -15,7 +15,7 @@ from fluxcore.errors import Invalid
 SCOPED = {
     "memory": ("read", "write"),
     "bb": ("read", "write"),
-    "artifacts": ("read", "write", "propose"),
+    "artifacts": ("read", "write", "propose", "review"),
     "transcript": ("read", "write"),
 }
 UNSCOPED = {

@@ -43,6 +43,7 @@ BENCHES = (
     Bench("live"),
     Bench("live", "postgres"),
     Bench("keyvalue"),
+    Bench("files"),
     Bench("passages"),
     Bench("mcp"),
     Bench("flood"),

@@ -1,7 +1,8 @@
 """What passages cost, in processor time of one process: medians of interleaved rounds.
 
-Indexing a file of 1,000 passages against storing the same texts as memories; and recall in a space after another space
-got all these files, against before.
+Indexing a file of 1,000 passages against storing the same texts as memories; recall in a space after another space
+got all these files, against before; and recall of 2,000 memories beside 5,000 files of 4 kB in the same space, against
+the same memories alone: with the files not recallable, and with all their passages in the index.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 from benchmarks.home import prepare
 
 ROUNDS, PASSAGES, RECALLS = 5, 1_000, 100
+MEMORIES, FILES, FILE_BYTES = 2_000, 5_000, 4_096
 _WORDS = ("garden", "bean", "water", "fence", "ferry", "office", "winter", "bridge", "market", "copper", "violin")
 
 
@@ -34,14 +36,46 @@ def main() -> None:
         _row(indexed[1:], stored[1:], f"index {PASSAGES} passages ÷ store them as memories", "≤ 1.1", 1e3, "ms"),
         _row(after, before, f"recall beside {ROUNDS + 1},000 passages of another space ÷ before", "≤ 1.1", 1e6, "µs"),
     ]
-    print(json.dumps(rows))
+    print(json.dumps([*rows, *_beside_files()]))
 
 
-def _texts(seed: int) -> list[str]:
+def _beside_files() -> list[dict[str, Any]]:
+    """Rounds of a space with memories alone and of one with files too take turns."""
+    from memory.artifacts import files, stores
+    from memory.artifacts.models import File, Store
+
+    alone, beside = _space("alone"), _space("beside")
+    for who in (alone, beside):
+        for number in range(MEMORIES // PASSAGES):
+            _store(who, _texts(100 + number))
+    stores.create_store(beside, key="papers")
+    for number in range(FILES):
+        text = "\n\n".join(_texts(1_000 + number, FILE_BYTES // 256))[:FILE_BYTES]
+        files.put_file(beside, store="papers", path=f"{number // 100}/{number}.md", content=files.of_text(text))
+    apart = _take_turns(beside, alone)
+    Store.objects.filter(key="papers").update(recallable=True)
+    for file in File.objects.select_related("store").filter(store__key="papers"):
+        _index_file(beside.space, file)
+    together = _take_turns(beside, alone)
+    what = f"recall of {MEMORIES:,} memories beside {FILES:,} files of 4 kB in the same space ÷ alone"
+    return [
+        _row(*apart, f"{what}, files not recallable", "≤ 1.1", 1e6, "µs"),
+        _row(
+            *together, f"{what}, files recallable: {FILES * FILE_BYTES // 1024:,} kB more are searched", "", 1e6, "µs"
+        ),
+    ]
+
+
+def _take_turns(one: Any, other: Any) -> tuple[list[float], list[float]]:
+    rounds = [(_recalls(one), _recalls(other)) for _ in range(ROUNDS + 1)][1:]
+    return [first for first, _ in rounds], [second for _, second in rounds]
+
+
+def _texts(seed: int, count: int = PASSAGES) -> list[str]:
     chance = random.Random(seed)
     return [
         f"Note {seed}-{number}: " + " ".join(chance.choices(_WORDS, k=36)) + f" in {chance.randint(1900, 2026)}."
-        for number in range(PASSAGES)
+        for number in range(count)
     ]
 
 
@@ -64,19 +98,20 @@ def _spaces() -> tuple[Any, Any]:
 
 def _index(who: Any, path: str, texts: list[str]) -> float:
     """Seconds of the worker's part. Encoding is left out: it is the same for both."""
-    from fluxcore.writes import booth
     from memory.artifacts import files
     from memory.artifacts.models import File
-    from memory.passages import indexing
 
     files.put_file(who, store="notes", path=path, content=files.of_text("\n\n".join(texts)))
 
-    def work() -> None:
-        file = File.objects.select_related("store").get(path=path)
-        found = indexing._passages(file)
-        booth.write(lambda: indexing._write_passages(who.space, file, found, deleted=False))
+    return _seconds(lambda: _index_file(who.space, File.objects.select_related("store").get(path=path)))
 
-    return _seconds(work)
+
+def _index_file(space: int, file: Any) -> None:
+    from fluxcore.writes import booth
+    from memory.passages import indexing
+
+    found = indexing._passages(file)
+    booth.write(lambda: indexing._write_passages(space, file, found, deleted=False))
 
 
 def _store(who: Any, texts: list[str]) -> float:

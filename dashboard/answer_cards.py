@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from django.urls import reverse
 
+from dashboard.citations import CitationLink
 from dashboard.highlighting import HighlightedRun, excerpt, highlight_terms
 from fluxcore import clock
 from memory.grains.graph_picture import GrainLabel
@@ -76,6 +77,7 @@ class AnswerCard:
     way: list[PathStop]
     grain: dict[str, Any] = field(default_factory=dict)  # its fields; a trace has none
     times: list[tuple[str, datetime]] = field(default_factory=list)
+    citation: CitationLink | None = None  # source of a passage or message; a memory has none
     trace: str = ""  # trace of the answer, if the person may give feedback
     vote: Any = None  # feedback of the person
 
@@ -111,10 +113,15 @@ def named_grains(why: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def build_cards(
-    why: list[dict[str, Any]], names: dict[str, GrainLabel], texts: dict[str, str], grains: dict[str, dict[str, Any]]
+    why: list[dict[str, Any]],
+    names: dict[str, GrainLabel],
+    texts: dict[str, str],
+    grains: dict[str, dict[str, Any]],
+    citations: dict[str, CitationLink] | None = None,
 ) -> list[AnswerCard]:
     scale = _scale([part["part"] for one in why for part in one["parts"]])
-    return [_card(one, names, texts.get(one["grain_id"]), grains.get(one["grain_id"], {}), scale) for one in why]
+    cards = [_card(one, names, texts.get(one["grain_id"]), grains.get(one["grain_id"], {}), scale) for one in why]
+    return [replace(card, citation=(citations or {}).get(card.id)) for card in cards]
 
 
 def admin_address(model: str, number: int) -> str:

@@ -17,13 +17,15 @@ from memory.recall.traces import RECALLED
 # Filters of the Live page, in their order. An event is in the group of its kind, or of the first word of its kind.
 GROUPS = {
     "recalls": "Recalls",
-    "stores": "Stores",
+    "stores": "New memories",
     "votes": "Feedback",
     "lifecycle": "Lifecycle",
     "clusters": "Clusters",
     "jobs": "Jobs",
     "health": "Health",
     "exact": "Keys and locks",
+    "files": "Files and transcripts",
+    "review": "Review",
     "people": "People and agents",
 }
 _GROUP_OF_KIND = {
@@ -57,6 +59,10 @@ _GROUP_OF_WORD = {
     "lock": "exact",
     "queue": "exact",
     "board": "exact",
+    "store": "files",
+    "file": "files",
+    "messages": "files",
+    "review": "review",
 }
 _OTHERS = "people"
 # The sentence of each event kind, after the name of who did it. {name} is a value of its data, and {name|word} a number
@@ -114,6 +120,19 @@ SENTENCES = {
     "board.made": "created {in}",
     "board.cleared": "emptied {in}",
     "board.deleted": "deleted {in}",
+    "store.created": "created the store {key}",
+    "store.deleted": "deleted the store {key}",
+    "store.restored": "restored the store {key}",
+    "store.policy": "changed the policy of the store {key}",
+    "file.written": "wrote {path}, version {version}",
+    "file.deleted": "deleted {path}, version {version}",
+    "messages.appended": "added messages {first} to {last} to a transcript",
+    "messages.removed": "removed {count|message} from a transcript",
+    "messages.restored": "restored {count|message} of a transcript",
+    "review.opened": "proposed a change: {title}",
+    "review.updated": "changed a proposal: {title}",
+    "review.decided": "{decision} a proposal: {title}",
+    "review.withdrawn": "withdrew a proposal: {title}",
     "job.done": "finished {job} in {seconds} s",
     "job.failed": "failed at {job}, try {tries}; it will be tried again",
     "job.parked": "parked {job} after {tries|try}: somebody has to look at it",
@@ -130,8 +149,19 @@ WORDS = {
     "kv": "key",
 }
 # URL name of the page that shows the subject of an event, by the first word of its kind.
-_PAGES = {"recall": "replay", "grain": "grain", "vote": "grain", "job": "job", "import": "import"}
-_LABELS = {"replay": "trace", "grain": "memory"}  # labels of links to those pages; other links have the page's name
+_PAGES = {
+    "recall": "replay",
+    "grain": "grain",
+    "vote": "grain",
+    "job": "job",
+    "import": "import",
+    "review": "review-item",
+}
+_LABELS = {
+    "replay": "trace",
+    "grain": "memory",
+    "review-item": "proposal",
+}  # labels of links to those pages; other links have the page's name
 _MANY = {"try": "tries", "memory": "memories"}
 _PLAIN = {"origin", "why", "signal", "status"}  # names that are read without their underscores
 _GONE = "grain.purged"  # has no link: the grain has no page any more

@@ -58,7 +58,7 @@ HEADERS = {
 # The page that shows others in frames, and the pages it shows: the only ones that may frame and be framed. None of them
 # shows a token or asks for a code.
 _PREVIEW = "/mobile-preview"
-_PREVIEWED = ("home", "recall", "graph", "live", "board", "traces", "vitals", "agents")
+_PREVIEWED = ("home", "recall", "graph", "live", "board", "files", "transcripts", "traces", "vitals", "agents")
 _FRAMING = {"Content-Security-Policy": f"{POLICY}; frame-src 'self'"}
 _FRAMED = {
     "Content-Security-Policy": POLICY.replace("frame-ancestors 'none'", "frame-ancestors 'self'"),

@@ -84,6 +84,9 @@ def _pages(request: HttpRequest, space: Space | None) -> list[NavLink]:
             _link(request, "Graph", reverse("graph")),
             _link(request, "Live", reverse("live")),
             _link(request, "Board", reverse("board")),
+            _link(request, "Files", reverse("files")),
+            _link(request, "Transcripts", reverse("transcripts")),
+            _link(request, "Review", reverse("review")),
             _link(request, "Traces", reverse("traces")),
             _link(request, "Vitals", reverse("vitals")),
             NavLink("Memories", list_address("grains_grain", space=space.name)),
@@ -96,4 +99,4 @@ def _pages(request: HttpRequest, space: Space | None) -> list[NavLink]:
 
 
 def _link(request: HttpRequest, label: str, address: str) -> NavLink:
-    return NavLink(label, address, current=request.path == address)
+    return NavLink(label, address, current=request.path == address or request.path.startswith(f"{address}/"))

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.principals import Principal
 from accounts.visitor import current_visitor
-from dashboard import answer_cards, page_frame, voting
+from dashboard import answer_cards, citations, page_frame, voting
 from dashboard.account import sign_in_required
 from dashboard.highlighting import excerpt
 from fluxcore import clock, config
@@ -152,7 +152,13 @@ def show_trace(request: HttpRequest, trace: UUID) -> HttpResponse:
         "mine": kept["asked_by"] == me.actor,
         "confidence": answer_cards.AnswerConfidence.of(kept["confidence"]),
         "cards": voting.with_votes(
-            answer_cards.build_cards(kept["grains"], names, kept["texts"], {}),
+            answer_cards.build_cards(
+                kept["grains"],
+                names,
+                kept["texts"],
+                {},
+                citations.find_citations(me, kept["grains"]),
+            ),
             str(trace),
             votes=voting.own_votes(me, trace),
             may=kept["asked_by"] == me.actor and who.may("grains.feedback", space.pk),
@@ -180,7 +186,13 @@ def _answer(me: Principal, form: RecallForm) -> dict[str, Any]:
         "rung_name": answer["rung"],
         "widened": answer["fallback_triggered"],
         "features": answer["features"],
-        "cards": answer_cards.build_cards(why, names, texts, grains),
+        "cards": answer_cards.build_cards(
+            why,
+            names,
+            texts,
+            grains,
+            {name: citations.cite(one["kind"], one["citation"]) for name, one in grains.items() if "citation" in one},
+        ),
         "near": [
             {
                 "text": excerpt([(one["content"], False)], 240)[0],

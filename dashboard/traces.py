@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from accounts.visitor import current_visitor
-from dashboard import answer_cards, page_frame, trace_drawing
+from dashboard import answer_cards, citations, page_frame, trace_drawing
 from dashboard.account import sign_in_required
 from fluxcore import clock
 from fluxcore.errors import NotFound
@@ -92,7 +92,13 @@ def trace(request: HttpRequest, trace: UUID) -> HttpResponse:
         "confidence": answer_cards.AnswerConfidence.of(kept["confidence"]),
         "rung": explain.search_mode(kept["rung"], kept) if kept["rung"] != "warm" else "",
         "replay": trace_drawing.draw_replay(kept, names),
-        "cards": answer_cards.build_cards(kept["grains"], names, kept["texts"], {}),
+        "cards": answer_cards.build_cards(
+            kept["grains"],
+            names,
+            kept["texts"],
+            {},
+            citations.find_citations(me, kept["grains"]),
+        ),
         "answer_page": reverse("trace", args=[trace]),
     }
     return render(request, "dashboard/replay.html", found)

@@ -16,6 +16,7 @@ from fluxcore.errors import InvalidPath, ReservedPath
 
 MAX_PATH = 1024  # bytes in UTF-8
 MAX_NAME = 255  # bytes of a key in UTF-8
+MAX_READINGS = 16  # forms of a name that differ when its escapes are decoded again and again
 MESSAGES = "messages.json"
 RESERVED = (MESSAGES, "audit", "meta", "versions")  # first names that a store keeps for itself
 DEFAULT = "default"  # project and domain of a store that names none
@@ -201,11 +202,15 @@ def _is_dots(name: str) -> bool:
 
 
 def _readings(name: str) -> list[str]:
-    """The name as programs may read it: as it is, in its compatibility form, and with its escapes decoded."""
+    """The name as programs may read it: as it is, in its compatibility form, with its escapes decoded, and in turn."""
     found = [name]
-    while (decoded := _unescaped(found[-1])) != found[-1] and len(found) < 8:
-        found.append(decoded)
-    return [*found, *(unicodedata.normalize("NFKC", form) for form in found)]
+    for form in found:  # which grows meanwhile
+        for other in (_unescaped(form), unicodedata.normalize("NFKC", form)):
+            if other not in found:
+                found.append(other)
+        if len(found) > MAX_READINGS:
+            raise InvalidPath("The path is escaped too many times. Send it without percent escapes.", field="path")
+    return found
 
 
 def _unescaped(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Request bodies written to a file as they arrive: never whole in memory, with their size and digest.
+"""Request bodies written to a file as they arrive: none but small ones in memory, with their size and digest.
 
 The file is in the staging folder of blobs, so that a body which becomes a blob is renamed and not written twice. Files
 of killed processes are removed with the leftovers of blobs.
@@ -36,6 +36,19 @@ class SpooledBody:
 
     def remove(self) -> None:
         self.path.unlink(missing_ok=True)
+
+
+class SmallBody:
+    """A complete body that is small enough to be in memory."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.size, self.sha256 = data, len(data), hashlib.sha256(data).hexdigest()
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self.data
+
+    def remove(self) -> None:
+        """There is no file."""
 
 
 class Spool:

@@ -91,7 +91,12 @@ class ReservedPath(Forbidden):
 
 class ReadOnlyPath(Forbidden):
     code = "read_only"
-    message = "This path is read-only. Write to another path, or propose the change."
+    message = "This path is read-only. Write to another path, or propose the change if the store takes proposals."
+
+
+class OwnProposal(Forbidden):
+    code = "own_proposal"
+    message = "Agents do not decide what they proposed themselves. A person or another agent has to."
 
 
 class NotFound(FluxError, ValueError):

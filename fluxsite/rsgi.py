@@ -83,7 +83,7 @@ def bridge(application: Any) -> Application:
         size = _size(headers)
         if size == 0:
             body = b""
-        elif (admit := streams.admission(scope)) is not None:
+        elif (admit := streams.admission(scope, size)) is not None:
             await streams.call(application, scope, protocol, size, admit)
             return
         elif size is not None and size <= settings.MAX_BODY_BYTES:
@@ -111,8 +111,8 @@ class Streams:
 
         self._routes = StreamedRoutes(patterns)
 
-    def admission(self, scope: Any) -> Any:
-        return self._routes.admission(scope.method, scope.path) if self._routes else None
+    def admission(self, scope: Any, size: int | None) -> Any:
+        return self._routes.admission(scope.method, scope.path, size) if self._routes else None
 
     async def call(self, application: Any, scope: Any, protocol: Any, size: int | None, admit: Any) -> None:
         loop, chunks = asyncio.get_running_loop(), _chunks(protocol)

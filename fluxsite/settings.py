@@ -96,6 +96,7 @@ INSTALLED_APPS = [
     "memory.grains",
     "memory.extraction",
     "memory.keyvalue",
+    "memory.review",
     "memory.artifacts",
     "memory.passages",
     "memory.health",

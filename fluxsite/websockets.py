@@ -23,7 +23,7 @@ from fluxcore import clock
 from fluxcore.db_errors import error_place
 from fluxcore.errors import FluxError, NotFound
 from fluxcore.events import Position
-from fluxcore.log.live import BROKEN, CloseReason, Message, Socket, feed, spoken
+from fluxcore.log.live import BROKEN, CloseReason, LiveMessage, Socket, feed, spoken
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +102,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
 
     async def _send_events(self, socket: Socket, position: Position) -> CloseReason:
         subscriber = socket.subscriber
-        hello = Message(
+        hello = LiveMessage(
             kind="live.open",
             at=clock.rfc3339(clock.now()),
             actor=subscriber.actor,

@@ -53,7 +53,9 @@ def compact_grain(full: dict[str, Any]) -> dict[str, Any]:
 
 
 def _short_citation(full: dict[str, Any]) -> dict[str, Any]:
-    """Store, file and lines, or store and message."""
+    """Store, file and lines, or store and message, or place and key."""
+    if "place" in full:
+        return dict(full)
     if "path" not in full:
         return {"store": full["key"], "message": full["message"]}
     lines = f"{full['first_line']}-{full['last_line']}"

@@ -2,14 +2,13 @@
 
 Keys rather than files: one call reads or writes an item with its time, a page of keys comes with its values, a batch is
 one transaction, and a TTL is the server's own. Results are those of `InMemoryStore`; without a query items come in the
-order of their keys. Namespaces exist while they have items. `index` has no effect, as in a store without an index:
-`search(query=...)` ranks items by how many words of the query they contain, not by meaning.
+order of their keys. Namespaces exist while they have items. `search(query=...)` ranks items by recall where their keys
+are recallable, which the store asks for if it may, else by how many words of the query they contain.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -21,6 +20,7 @@ from urllib.parse import quote, unquote
 from flux import errors
 from flux.adapters import needs
 from flux.adapters.graph_filters import fits, matches
+from flux.adapters.graph_ranking import KeyRecall, ranked
 from flux.exact import AgentMemory, Blackboard
 
 try:
@@ -32,16 +32,24 @@ BATCH = 25  # writes of one transaction, so that even the largest values fit int
 
 
 class LangGraphStore(BaseStore):  # type: ignore[misc]
-    """A store of LangGraph below one folder of keys. `ttl` is LangGraph's `TTLConfig`."""
+    """A store of LangGraph below one folder of keys. `ttl` is LangGraph's `TTLConfig`.
+
+    With `index` the folder is made recallable before the first write or query, if the token may.
+    """
 
     supports_ttl = True
 
-    def __init__(self, keys: AgentMemory | Blackboard, *, folder: str = "langgraph", ttl: Any = None) -> None:
+    def __init__(
+        self, keys: AgentMemory | Blackboard, *, folder: str = "langgraph", ttl: Any = None, index: bool = True
+    ) -> None:
         self.keys, self.folder, self.ttl_config = keys, folder, ttl
+        self.recall = KeyRecall(keys, f"{folder}/") if index else None
 
     def batch(self, ops: Iterable[Any]) -> list[Any]:
         """Reads see what was there before; then all puts are made, of several to one key the last."""
         ops = list(ops)
+        if self.recall and any(isinstance(op, PutOp) or getattr(op, "query", None) for op in ops):
+            self.recall.begin()
         results = [None if isinstance(op, PutOp) else self._read(op) for op in ops]
         puts = {(op.namespace, op.key): op for op in ops if isinstance(op, PutOp)}
         writes = [self._write(op) for op in puts.values()]
@@ -75,7 +83,9 @@ class LangGraphStore(BaseStore):  # type: ignore[misc]
         page = slice(op.offset, op.offset + op.limit)
         scored: Sequence[tuple[float | None, Any]]
         if op.query:
-            scored = sorted(((_score(op.query, one), one) for one in fitting), key=lambda pair: -pair[0])[page]
+            entries = list(fitting)
+            recalled = self.recall.scores(op.query, entries) if self.recall and entries else {}
+            scored = ranked(op.query, entries, recalled)[page]
         else:
             scored = [(None, one) for one in islice(fitting, page.start, page.stop)]
         if op.refresh_ttl:
@@ -129,13 +139,3 @@ class LangGraphStore(BaseStore):  # type: ignore[misc]
 
 def _is_item(entry: Any) -> bool:
     return isinstance(entry["value"], dict) and isinstance(entry["value"].get("value"), dict)
-
-
-def _score(query: str, entry: Any) -> float:
-    """Share of the query's words that the item contains."""
-    wanted = _words(query)
-    return len(wanted & _words(json.dumps(entry["value"]["value"], ensure_ascii=False))) / max(1, len(wanted))
-
-
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"\w+", text.casefold()))

@@ -16,6 +16,7 @@ from flux.adapters.memory_text import FOLDER, path_in_store
 from flux.client import AsyncFluxClient, FluxClient
 from flux.errors import FluxError
 
+PAGE = 1000  # files of one answer, and of one deletion
 TRIES = 50  # of an edit, while others change the same file
 Steps = Generator[Any, Any, str]
 
@@ -32,7 +33,7 @@ class MemoryCommands:
             return memory_text.file_view(command.path, text, command.view_range)
         path, cursor, sizes = path_in_store(command.path), None, dict[str, int]()
         while True:
-            page = yield self.client.list_files(self.store, path, limit=1000, cursor=cursor)
+            page = yield self.client.list_files(self.store, path, limit=PAGE, cursor=cursor)
             sizes |= {file["path"].removeprefix(f"{path}/"): file["bytes"] for file in page["files"]}
             cursor = page["next_cursor"]
             if cursor is None:
@@ -87,8 +88,12 @@ class MemoryCommands:
         return f"Successfully renamed {command.old_path} to {command.new_path}"
 
     def clear_all_memory(self, _: None) -> Steps:
-        if (yield self.client.list_files(self.store, FOLDER, limit=1))["files"]:
-            yield self.client.delete_files(self.store, FOLDER)
+        while (page := (yield self.client.list_files(self.store, FOLDER, limit=PAGE)))["files"]:
+            if page["next_cursor"] is None:
+                yield self.client.delete_files(self.store, FOLDER)
+            else:  # more than one call deletes
+                for file in page["files"]:
+                    yield self.client.delete_file(self.store, file["path"])
         return "All memory cleared"
 
     def _text(self, shown: str) -> Generator[Any, Any, str | None]:

@@ -178,7 +178,25 @@ class Lineage(TypedDict):
     same_text: list[str]
 
 
+class Citation(TypedDict):
+    """Where a passage (`path`), a message (`message`) or a value (`place`) is from."""
+
+    store: NotRequired[str]
+    place: NotRequired[str]
+    key: str
+    path: NotRequired[str]
+    version: NotRequired[int]
+    first_line: NotRequired[int]
+    last_line: NotRequired[int]
+    heading: NotRequired[str]
+    message: NotRequired[int]
+    session: NotRequired[str]
+    address: NotRequired[str]  # of a single grain: where REST answers it
+
+
 class Dossier(Grain):
+    kind: str
+    citation: NotRequired[Citation]
     conduits: Conduits
     found_by: list[EntryLink]
     recalls: list[GrainRecall]

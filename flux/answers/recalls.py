@@ -4,21 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NotRequired, TypedDict
 
-from flux.answers.grains import GrainFields
-
-
-class Citation(TypedDict):
-    """Where a passage (`path`) or message (`message`) is from."""
-
-    store: str
-    key: str
-    path: NotRequired[str]
-    version: NotRequired[int]
-    first_line: NotRequired[int]
-    last_line: NotRequired[int]
-    heading: NotRequired[str]
-    message: NotRequired[int]
-    session: NotRequired[str]
+from flux.answers.grains import Citation, GrainFields
 
 
 class RecallResult(GrainFields):

@@ -82,6 +82,11 @@ class History(TypedDict):
     bytes: NotRequired[int]
 
 
+class Recallable(TypedDict):
+    recallable: Annotated[bool, "Whether recall finds values there."]
+    prefixes: Annotated[list[str], "Beginnings of the keys whose values it finds; empty: all keys, or none."]
+
+
 class Board(TypedDict):
     board: str
     ephemeral: bool

@@ -141,6 +141,7 @@ class ListVersions(StoreRead, Answers[VersionList]):
     store: StoreRef = STORE
     path: FilePath = _PATH
     limit: Annotated[int, Field(ge=1, le=MAX_VERSIONS_PAGE)] | None = Field(None, description="Default 20.")
+    before: Count | None = Field(None, description="Only versions before this one, for the next page.")
 
 
 class RestoreVersion(FileWrite, Answers[FileWritten]):

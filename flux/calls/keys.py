@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from flux.calls.answers import BatchDone, Changed, Deleted, History, KeyPage, KeyValue, Written
+from flux.calls.answers import BatchDone, Changed, Deleted, History, KeyPage, KeyValue, Recallable, Written
 from flux.calls.base import Answers, Call, Declared, Read, Write
 from flux.calls.rules import FIELDS_OF_OP, MAX_BATCH, MAX_HISTORY_PAGE, MAX_KEYS_PAGE
 from flux.calls.types import Cursor, Glob, Key, Number, Place, Seconds, Sha256, Version, VersionOrNone
@@ -180,6 +180,35 @@ class GetHistory(Read, Answers[History]):
     limit: Annotated[int, Field(ge=1, le=MAX_HISTORY_PAGE)] | None = Field(None, description="Page size. Default 20.")
 
 
+class GetRecallable(Read, Answers[Recallable]):
+    """Whether recall finds the values of keys there, and of which."""
+
+    sdk, verb, rest, tool = "{word}_recallable", "kv.recallable", "GET /{place}/recallable", None
+    needs, shell = ("{domain}.read",), ("recallable",)
+
+    place: Place = _PLACE
+
+
+class MakeRecallable(Write, Answers[Recallable]):
+    """Have recall find the values of all keys there, or also of those that begin with `prefix`."""
+
+    sdk, verb, rest, tool = "{word}_make_recallable", "kv.make_recallable", "PUT /{place}/recallable", None
+    needs, shell = ("{domain}.write",), ("make-recallable",)
+
+    place: Place = _PLACE
+    prefix: Key | None = Field(None, description="Beginning of keys, for example notes/. Default: all keys.")
+
+
+class EndRecallable(Write, Answers[Recallable]):
+    """Have recall find no values there any more, or none for `prefix` if it was made recallable."""
+
+    sdk, verb, rest, tool = "{word}_end_recallable", "kv.end_recallable", "DELETE /{place}/recallable", None
+    needs, shell = ("{domain}.write",), ("end-recallable",)
+
+    place: Place = _PLACE
+    prefix: Key | None = Field(None, description="A prefix that was made recallable. Default: all.")
+
+
 HANDLERS = "memory.keyvalue.handlers"  # module of the server, imported with the first call
 CALLS: tuple[type[Call], ...] = (
     GetKey,
@@ -191,4 +220,7 @@ CALLS: tuple[type[Call], ...] = (
     PatchKey,
     ChangeKeys,
     GetHistory,
+    GetRecallable,
+    MakeRecallable,
+    EndRecallable,
 )

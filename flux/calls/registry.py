@@ -36,7 +36,15 @@ ROOMS: tuple[Room, ...] = (
             "flux.calls.stores": ("artifacts", "files"),
             "flux.calls.files": ("artifacts", "files"),
             "flux.calls.transcripts": ("artifacts", "transcript"),
+            "flux.calls.passages": ("memory", "board", "artifacts", "files", "transcript"),
         },
+    ),
+    Room(
+        "reviews",
+        "ReviewCalls",
+        "The queue of what waits for a decision.",
+        "artifacts.md",
+        {"flux.calls.reviews": ("review",)},
     ),
 )
 

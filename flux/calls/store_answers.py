@@ -13,6 +13,7 @@ class StoreFacts(TypedDict):
     key: str
     path: Annotated[str, "Address of the store, as flyte computes it below its storage root."]
     read_only_prefixes: list[str]
+    staging_prefix: Annotated[str | None, "Folder of proposals; null: the store takes none."]
     audit: Annotated[bool, "false: the store's own log of changes is empty. The audit chain of the space is not."]
     keep_versions: bool
     max_versions: int | None
@@ -70,6 +71,7 @@ class FileWritten(TypedDict):
     updated_at: Moment
     created: Annotated[bool, "true: there was no such file."]
     changed: Annotated[bool, "false: the file had these bytes already, and no version was made."]
+    proposal: NotRequired[Annotated[Identifier, "Id of the review item: the file waits for a decision."]]
 
 
 class FileContent(FileFacts):
@@ -98,7 +100,7 @@ class FilesMoved(TypedDict):
 
 class FileVersion(TypedDict):
     version: int
-    op: Annotated[str, "create, update, append, rename, copy, restore or delete."]
+    op: Annotated[str, "create, update, append, rename, copy, restore, delete, and for proposals promote or deny."]
     sha: Annotated[str, "Empty: the file was deleted in this version."]
     bytes: int
     content_type: str
@@ -116,7 +118,7 @@ class VersionList(TypedDict):
     count: int
 
 
-class FileChange(TypedDict):
+class ChangedValue(TypedDict):
     op: Literal["added", "removed", "changed"]
     at: Annotated[str, "JSON pointer of the value."]
     old: NotRequired[Any]
@@ -129,7 +131,7 @@ class VersionDiff(TypedDict):
     new: int
     same: bool
     diff: Annotated[str, "Unified diff of two texts; empty if they are equal, or not text."]
-    changes: NotRequired[Annotated[list[FileChange], "Changed values, if both versions are JSON."]]
+    changes: NotRequired[Annotated[list[ChangedValue], "Changed values, if both versions are JSON."]]
 
 
 class FoundLine(TypedDict):

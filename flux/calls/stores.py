@@ -7,14 +7,14 @@ from pydantic import Field
 from flux.calls.base import Answers, Call, Read, Write
 from flux.calls.rules import MAX_VERSION
 from flux.calls.store_answers import OpenedStore, StoreDeleted, StoreFacts, StoreList, StoreTail
-from flux.calls.types import Cursor
+from flux.calls.types import LINE_PATTERN, ONE_LINE, STORABLE, Cursor
 
-StoreRef = Annotated[str, Field(min_length=1, max_length=255)]
-Segment = Annotated[str, Field(min_length=1, max_length=255)]
+StoreRef = Annotated[str, Field(min_length=1, max_length=255), STORABLE]
+Segment = Annotated[str, Field(min_length=1, max_length=255), STORABLE]
 FilePath = Annotated[str, Field(min_length=1, max_length=1024)]
 Count = Annotated[int, Field(ge=1, le=MAX_VERSION)]
 Days = Annotated[float, Field(gt=0, le=36_500, allow_inf_nan=False), ("exclusiveMinimum", 0)]
-Actor = Annotated[str, Field(max_length=128), ("pattern", r"^[^\u0000-\u001f\u007f]*$")]
+Actor = Annotated[str, Field(max_length=128), ("pattern", LINE_PATTERN), ONE_LINE]
 STORE = Field(description="The store: its id, or its key if org, project and domain are the default ones.")
 CREATE = Field(None, description="true: create the store, named by its key, if there is none.")
 MAX_STORES_PAGE, MAX_TAIL = 200, 1000
@@ -43,6 +43,10 @@ class StorePolicy(StoreWrite):
 
     read_only_prefixes: Annotated[list[FilePath], Field(max_length=100)] | None = Field(
         None, description="Folders or files that agents cannot write: memory protects memory and memory/**."
+    )
+    staging_prefix: Segment | None = Field(
+        None,
+        description="Folder of proposals: a file written to PREFIX/PATH waits for a decision and then replaces PATH.",
     )
     audit: bool | None = Field(None, description="Whether the store has its own log of changes. Default true.")
     keep_versions: bool | None = Field(None, description="Whether earlier versions are kept. Default true.")
@@ -131,8 +135,8 @@ class ChangePolicy(StorePolicy, Answers[StoreFacts]):
     needs, shell = ("policy",), ("policy {store}",)
 
     store: StoreRef = STORE
-    without: list[Literal["max_versions", "max_files", "max_bytes", "retention_days"]] | None = Field(
-        None, description="A limit to remove."
+    without: list[Literal["max_versions", "max_files", "max_bytes", "retention_days", "staging_prefix"]] | None = Field(
+        None, description="A limit to remove, or the staging prefix."
     )
 
 

@@ -8,10 +8,12 @@ from flux.calls.base import Answers, Call, Read, Write
 from flux.calls.files import Provenance
 from flux.calls.store_answers import MessagePage, MessagesAppended, MessagesRemoved, MessagesRestored
 from flux.calls.stores import CREATE, STORE, Actor, StoreRef
-from flux.calls.types import VersionOrNone
+from flux.calls.types import LINE_PATTERN, ONE_LINE, STORABLE, VersionOrNone, matches
 
 MAX_MESSAGES = 1000  # of one call
-Label = Annotated[str, Field(max_length=128), ("pattern", r"^[^\u0000-\u001f\u007f]*$")]
+Label = Annotated[str, Field(max_length=128), ("pattern", LINE_PATTERN), ONE_LINE]
+_REMOVAL = "^[0-9a-f]{32}$"
+Removal = Annotated[str, ("pattern", _REMOVAL), matches(_REMOVAL, "what the removal returned")]
 
 
 class TranscriptRead(Read):
@@ -64,7 +66,7 @@ class ReadMessages(TranscriptRead, Answers[MessagePage]):
     after: VersionOrNone | None = Field(None, description="Only messages with a higher number; the oldest come first.")
     before: VersionOrNone | None = Field(None, description="Only messages with a lower number.")
     session: Label | None = Field(None, description="Only messages of this conversation.")
-    query: Annotated[str, Field(min_length=1, max_length=500)] | None = Field(
+    query: Annotated[str, Field(min_length=1, max_length=500), STORABLE] | None = Field(
         None, description="Only messages that contain this text, whatever its case."
     )
     limit: Annotated[int, Field(ge=1, le=MAX_MESSAGES)] | None = Field(None, description="Default 50.")
@@ -98,9 +100,7 @@ class RestoreMessages(TranscriptWrite, Answers[MessagesRestored]):
     title, shell = "Undo a removal", ("undo {store} {removal}",)
     example = {"store": "notes", "removal": "0" * 32}
 
-    removal: Annotated[str, Field(min_length=32, max_length=32), ("pattern", "^[0-9a-f]{32}$")] = Field(
-        description="As the removal returned it."
-    )
+    removal: Removal = Field(description="As the removal returned it.")
 
 
 HANDLERS = "memory.artifacts.handlers"

@@ -9,6 +9,7 @@ from flux.rooms.instance import InstanceCalls
 from flux.rooms.keyvalue import KeyValueCalls
 from flux.rooms.me import OwnCalls
 from flux.rooms.recalls import RecallCalls
+from flux.rooms.reviews import ReviewCalls
 from flux.rooms.stores import StoreCalls
 from flux.rooms.watching import Watching
 
@@ -22,6 +23,7 @@ class Rooms(
     KeyValueCalls,
     StoreCalls,
     FileCalls,
+    ReviewCalls,
     Watching,
     OwnCalls,
     InstanceCalls,
@@ -39,6 +41,7 @@ __all__ = [
     "KeyValueCalls",
     "OwnCalls",
     "RecallCalls",
+    "ReviewCalls",
     "Rooms",
     "StoreCalls",
     "Watching",

@@ -23,6 +23,7 @@ from flux.calls.answers import (
     Locks,
     MadeBoard,
     Queues,
+    Recallable,
     Task,
     Written,
 )
@@ -208,6 +209,42 @@ class KeyValueCalls:
         """List the versions of a key, newest first; with `version`, read the value in that version."""
         return CallArguments(path={"agent": agent, "key": key}, query={"version": version, "limit": limit})
 
+    @call("GET", "agents/{agent}/recallable")
+    def memory_recallable(self, agent: str) -> CallArguments[Recallable]:
+        """Whether recall finds the values of keys there, and of which."""
+        return CallArguments(path={"agent": agent})
+
+    @call("PUT", "agents/{agent}/recallable")
+    def memory_make_recallable(
+        self,
+        agent: str,
+        *,
+        prefix: str | None = None,
+        reason: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> CallArguments[Recallable]:
+        """Have recall find the values of all keys there, or also of those that begin with `prefix`."""
+        return CallArguments(
+            body={"reason": reason, "idempotency_key": idempotency_key, "prefix": prefix},
+            path={"agent": agent},
+        )
+
+    @call("DELETE", "agents/{agent}/recallable")
+    def memory_end_recallable(
+        self,
+        agent: str,
+        *,
+        prefix: str | None = None,
+        reason: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> CallArguments[Recallable]:
+        """Have recall find no values there any more, or none for `prefix` if it was made recallable."""
+        return CallArguments(
+            body={"reason": reason, "idempotency_key": idempotency_key},
+            path={"agent": agent},
+            query={"prefix": prefix},
+        )
+
     @call("GET", "boards/{board}/kv/{key}")
     def board_get(self, board: str, key: str) -> CallArguments[KeyValue]:
         """Read a key: its value, version, SHA-256, expiry and writer."""
@@ -382,6 +419,42 @@ class KeyValueCalls:
     ) -> CallArguments[History]:
         """List the versions of a key, newest first; with `version`, read the value in that version."""
         return CallArguments(path={"board": board, "key": key}, query={"version": version, "limit": limit})
+
+    @call("GET", "boards/{board}/recallable")
+    def board_recallable(self, board: str) -> CallArguments[Recallable]:
+        """Whether recall finds the values of keys there, and of which."""
+        return CallArguments(path={"board": board})
+
+    @call("PUT", "boards/{board}/recallable")
+    def board_make_recallable(
+        self,
+        board: str,
+        *,
+        prefix: str | None = None,
+        reason: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> CallArguments[Recallable]:
+        """Have recall find the values of all keys there, or also of those that begin with `prefix`."""
+        return CallArguments(
+            body={"reason": reason, "idempotency_key": idempotency_key, "prefix": prefix},
+            path={"board": board},
+        )
+
+    @call("DELETE", "boards/{board}/recallable")
+    def board_end_recallable(
+        self,
+        board: str,
+        *,
+        prefix: str | None = None,
+        reason: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> CallArguments[Recallable]:
+        """Have recall find no values there any more, or none for `prefix` if it was made recallable."""
+        return CallArguments(
+            body={"reason": reason, "idempotency_key": idempotency_key},
+            path={"board": board},
+            query={"prefix": prefix},
+        )
 
     @call("GET", "boards")
     def list_boards(self) -> CallArguments[Boards]:

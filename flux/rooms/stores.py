@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from flux.calls.passage_answers import PassagePage
 from flux.calls.store_answers import (
     FileFacts,
     FilePage,
@@ -33,12 +34,45 @@ from flux.core import CallArguments, call
 class StoreCalls:
     """Stores of files with a transcript."""
 
+    @call("GET", "agents/{agent}/passages/{key}")
+    def memory_passages(
+        self,
+        agent: str,
+        key: str,
+        *,
+        earlier: bool | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> CallArguments[PassagePage]:
+        """What recall finds of the value of a key, with the numbers of recalls and votes."""
+        return CallArguments(
+            path={"agent": agent, "key": key},
+            query={"earlier": earlier, "limit": limit, "cursor": cursor},
+        )
+
+    @call("GET", "boards/{board}/passages/{key}")
+    def board_passages(
+        self,
+        board: str,
+        key: str,
+        *,
+        earlier: bool | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> CallArguments[PassagePage]:
+        """What recall finds of the value of a key, with the numbers of recalls and votes."""
+        return CallArguments(
+            path={"board": board, "key": key},
+            query={"earlier": earlier, "limit": limit, "cursor": cursor},
+        )
+
     @call("POST", "stores")
     def create_store(
         self,
         key: str,
         *,
         read_only_prefixes: Sequence[str] | None = None,
+        staging_prefix: str | None = None,
         audit: bool | None = None,
         keep_versions: bool | None = None,
         max_versions: int | None = None,
@@ -59,6 +93,7 @@ class StoreCalls:
                 "reason": reason,
                 "idempotency_key": idempotency_key,
                 "read_only_prefixes": list(read_only_prefixes) if read_only_prefixes is not None else None,
+                "staging_prefix": staging_prefix,
                 "audit": audit,
                 "keep_versions": keep_versions,
                 "max_versions": max_versions,
@@ -80,6 +115,7 @@ class StoreCalls:
         key: str,
         *,
         read_only_prefixes: Sequence[str] | None = None,
+        staging_prefix: str | None = None,
         audit: bool | None = None,
         keep_versions: bool | None = None,
         max_versions: int | None = None,
@@ -100,6 +136,7 @@ class StoreCalls:
                 "reason": reason,
                 "idempotency_key": idempotency_key,
                 "read_only_prefixes": list(read_only_prefixes) if read_only_prefixes is not None else None,
+                "staging_prefix": staging_prefix,
                 "audit": audit,
                 "keep_versions": keep_versions,
                 "max_versions": max_versions,
@@ -241,9 +278,16 @@ class StoreCalls:
         )
 
     @call("GET", "stores/{store}/versions/{path}")
-    def file_versions(self, store: str, path: str, *, limit: int | None = None) -> CallArguments[VersionList]:
+    def file_versions(
+        self,
+        store: str,
+        path: str,
+        *,
+        limit: int | None = None,
+        before: int | None = None,
+    ) -> CallArguments[VersionList]:
         """List the versions of a file, newest first, those of deleted files too."""
-        return CallArguments(path={"store": store, "path": path}, query={"limit": limit})
+        return CallArguments(path={"store": store, "path": path}, query={"limit": limit, "before": before})
 
     @call("POST", "stores/{store}/restore/{path}")
     def restore_file(
@@ -397,4 +441,36 @@ class StoreCalls:
         return CallArguments(
             body={"reason": reason, "idempotency_key": idempotency_key, "actor": actor, "removal": removal},
             path={"store": store},
+        )
+
+    @call("GET", "stores/{store}/passages/{path}")
+    def file_passages(
+        self,
+        store: str,
+        path: str,
+        *,
+        earlier: bool | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> CallArguments[PassagePage]:
+        """The passages of a file that recall finds, in order, with the numbers of their recalls and votes."""
+        return CallArguments(
+            path={"store": store, "path": path},
+            query={"earlier": earlier, "limit": limit, "cursor": cursor},
+        )
+
+    @call("GET", "stores/{store}/passages")
+    def message_passages(
+        self,
+        store: str,
+        message: int,
+        *,
+        earlier: bool | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> CallArguments[PassagePage]:
+        """What recall finds of a message of a transcript, with the numbers of recalls and votes."""
+        return CallArguments(
+            path={"store": store},
+            query={"earlier": earlier, "limit": limit, "cursor": cursor, "message": message},
         )

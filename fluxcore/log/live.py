@@ -33,7 +33,7 @@ BLIND_SECONDS = 3.0  # without an answer of the database for longer, the sockets
 PAGE = 200  # events sent to a socket at once; it gets more after it has taken them
 
 
-class Message(TypedDict):
+class LiveMessage(TypedDict):
     """A message to a socket. To continue after a disconnect, pass its `position` as `?since=`."""
 
     kind: str
@@ -267,7 +267,7 @@ def _verdict(rights: Callable[[], Shows]) -> Shows | CloseReason:
 
 def encoded(change: LoggedEvent) -> str:
     return spoken(
-        Message(
+        LiveMessage(
             kind=change.kind,
             at=clock.rfc3339(change.at),
             actor=change.actor,
@@ -278,7 +278,7 @@ def encoded(change: LoggedEvent) -> str:
     )
 
 
-def spoken(message: Message) -> str:
+def spoken(message: LiveMessage) -> str:
     return json.dumps(message, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -20,15 +20,15 @@ from accounts.origins import CLAIMABLE
 from accounts.principals import Principal
 from flux.calls.store_answers import FilesRemoved, FileWritten
 from fluxcore import blobs
-from fluxcore.errors import Invalid, UnsupportedMediaType
+from fluxcore.errors import Invalid, NotFound, UnsupportedMediaType
 from fluxcore.writes import preconditions
 from memory.api import common_serializers, parsers, streaming
 from memory.api.calls_schema import answer_serializer
 from memory.api.views import json_answer, principal, write_options
-from memory.artifacts import files, names, reading
+from memory.artifacts import contents, files, proposals, reading
 from memory.artifacts.contents import NewContent
 
-_asks = names.asks("artifacts.write", "path")
+_asks = proposals.asks_to_write
 _LABELS = ("actor", "reason", *parsers.LABELS)
 _EXPECTED_SHA = OpenApiParameter(
     "expected_sha", {"type": "string", "pattern": "^([0-9a-f]{64})?$"}, description="SHA-256 the file must have now."
@@ -45,7 +45,7 @@ _NO_TYPE = ("", "application/octet-stream", "application/x-www-form-urlencoded")
 class FileView(streaming.StreamingCall):
     """The bytes of one file."""
 
-    streamed = ("PUT", "POST")
+    streamed, in_memory = ("PUT", "POST"), contents.INLINE_BYTES
     renderer_classes = (parsers.AnyText,)
 
     @classmethod
@@ -69,7 +69,12 @@ class FileView(streaming.StreamingCall):
         if found.data is not None:
             response = streaming.bytes_answer(request, found.data, found.sha, content_type=found.content_type)
         else:
-            response = streaming.blob_answer(request, blobs.of_instance(), found.sha, content_type=found.content_type)
+            try:
+                response = streaming.blob_answer(
+                    request, blobs.of_instance(), found.sha, content_type=found.content_type
+                )
+            except NotFound:
+                raise contents.blob_is_missing(found.sha) from None
         response["Flux-Version"] = str(found.version)
         # A browser shows nothing of it as a page of this server: whoever may write may store any page.
         response["Content-Disposition"] = (

@@ -8,7 +8,8 @@ from rest_framework import serializers
 
 from accounts.origins import AUTHORITY
 from memory.api import common_serializers
-from memory.api.recall_serializers import GrainFieldsSerializer
+from memory.api.recall_serializers import CitationSerializer, GrainFieldsSerializer
+from memory.engine.kinds import KINDS
 from memory.grains import grain_input, list_filters, select
 from memory.grains.models import Entry, Relation
 from memory.grains.models import Grain as GrainModel
@@ -150,6 +151,8 @@ class ClusterReferenceSerializer(serializers.Serializer[None]):
 
 
 class DossierSerializer(GrainSerializer):
+    kind = serializers.ChoiceField(choices=KINDS)
+    citation = CitationSerializer(required=False)
     conduits = ConduitsSerializer()
     found_by = EntryLinkSerializer(many=True)
     recalls = GrainRecallSerializer(many=True)

@@ -94,10 +94,11 @@ class GrainFieldsSerializer(serializers.Serializer[None]):
 
 
 class CitationSerializer(serializers.Serializer[None]):
-    """Where a passage or message is from."""
+    """Where a passage, message or value is from."""
 
-    store = serializers.UUIDField()
-    key = serializers.CharField(help_text="Key of the store.")
+    store = serializers.UUIDField(required=False, help_text="Of a passage or message.")
+    place = serializers.CharField(required=False, help_text="Of a value: agents/NAME or boards/NAME.")
+    key = serializers.CharField(help_text="Key of the store, or of the value.")
     path = serializers.CharField(required=False, help_text="Of a passage: the file.")
     version = serializers.IntegerField(required=False)
     first_line = serializers.IntegerField(required=False)
@@ -105,6 +106,7 @@ class CitationSerializer(serializers.Serializer[None]):
     heading = serializers.CharField(required=False)
     message = serializers.IntegerField(required=False, help_text="Of a message: its number in the transcript.")
     session = serializers.CharField(required=False)
+    address = serializers.CharField(required=False, help_text="Of a single grain: where it is read.")
 
 
 class RecallResultSerializer(GrainFieldsSerializer):

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
+from django.conf import settings
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, URLResolver
@@ -24,7 +25,7 @@ from rest_framework.request import Request
 
 from accounts.principals import Principal
 from fluxcore import blobs, body_file, config
-from fluxcore.body_file import IN_REQUEST, SpooledBody
+from fluxcore.body_file import IN_REQUEST, SmallBody, SpooledBody
 from fluxcore.errors import BadRequest, NotFound, RangeNotSatisfiable, UnsupportedMediaType
 from memory.api.errors import error_response
 from memory.api.file_answers import FileAnswer, folder
@@ -37,6 +38,7 @@ class StreamingCall(RestView):
     """A view that takes the body of some methods as a file."""
 
     streamed: ClassVar[tuple[str, ...]] = ()
+    in_memory: ClassVar[int] = 0  # bytes up to which a body is taken as by any other call, without a file
 
     @classmethod
     def admit(cls, who: Principal, method: str, **named: str) -> int:
@@ -47,30 +49,34 @@ class StreamingCall(RestView):
         return config.current().MAX_FILE_BYTES
 
     @contextmanager
-    def received(self, request: Request, **named: str) -> Iterator[SpooledBody]:
-        """The body, of which the server has admitted and kept all. Another server asks and reads here."""
+    def received(self, request: Request, **named: str) -> Iterator[SpooledBody | SmallBody]:
+        """The body, which the server has admitted and written to a file. Small ones are admitted and read here."""
         kept = IN_REQUEST in request.META
         most = 0 if kept else self.admit(principal(request), str(request.method), **named)
-        with received(request, most) as body:
+        with received(request, most, self.in_memory) as body:
             yield body
 
 
 @contextmanager
-def received(request: Request, most: int) -> Iterator[SpooledBody]:
-    """The body of a streamed call, as a file that is deleted afterwards unless the view has moved it."""
+def received(request: Request, most: int, in_memory: int = 0) -> Iterator[SpooledBody | SmallBody]:
+    """The body of a streamed call: small ones in memory, others as a file that is deleted unless the view moved it."""
     if request.META.get("HTTP_CONTENT_ENCODING", "identity").lower() != "identity":
         raise UnsupportedMediaType("Content-Encoding is not supported. Send the bytes without one.")
-    body = request.META.get(IN_REQUEST) or _read(request, most)
+    body = request.META.get(IN_REQUEST) or _read(request, most, in_memory)
     try:
         yield body
     finally:
         body.remove()
 
 
-def _read(request: Request, most: int) -> SpooledBody:
+def _read(request: Request, most: int, in_memory: int) -> SpooledBody | SmallBody:
     """Read the body from the request, where the server has not written it to a file."""
     length = request.META.get("CONTENT_LENGTH") or "0"
-    body = body_file.spool(iter(lambda: request._request.read(body_file.CHUNK_BYTES), b""), folder(), most)
+    body: SpooledBody | SmallBody
+    if in_memory and length.isdecimal() and int(length) <= min(in_memory, most):
+        body = SmallBody(request._request.read())
+    else:
+        body = body_file.spool(iter(lambda: request._request.read(body_file.CHUNK_BYTES), b""), folder(), most)
     if str(body.size) != length:
         body.remove()
         raise BadRequest("The body is incomplete. Send a token, and the exact Content-Length.")
@@ -86,11 +92,12 @@ class StreamedRoutes:
     def __bool__(self) -> bool:
         return bool(self._found)
 
-    def admission(self, method: str, path: str) -> Admission | None:
-        """Check to make before the body of such a request is read; None if its call takes no stream."""
+    def admission(self, method: str, path: str, size: int | None = None) -> Admission | None:
+        """Check to make before the body of such a request is read; None if its call takes one of that size as usual."""
         for steps, view in self._found:
             if method in view.streamed and (named := _named(steps, path[1:])) is not None:
-                return partial(view.admit, method=method, **named)
+                small = size is not None and size <= min(view.in_memory, settings.MAX_BODY_BYTES)
+                return None if small else partial(view.admit, method=method, **named)
         return None
 
 

@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 from django.apps import AppConfig
 
 
@@ -5,3 +7,8 @@ class ArtifactsConfig(AppConfig):
     name = "memory.artifacts"
     label = "artifacts"
     verbose_name = "Stores"
+
+    def ready(self) -> None:
+        from memory.artifacts import proposals
+
+        proposals.register()

@@ -13,7 +13,7 @@ from fluxcore.errors import Gone, NotFound
 from memory.artifacts import contents
 from memory.artifacts.models import FileChange
 
-DONE, NOOP = FileChange.Outcome.DONE.value, FileChange.Outcome.NOOP.value
+DONE, NOOP = FileChange.ChangeOutcome.DONE.value, FileChange.ChangeOutcome.NOOP.value
 _TABLE = FileChange._meta.db_table
 _COLUMNS = (
     "store",

@@ -8,21 +8,25 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
+from functools import cached_property, wraps
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from django.db import connection
 
 from fluxcore import blobs, config, raw_sql
-from fluxcore.body_file import SpooledBody
-from fluxcore.errors import StorageUnavailable
+from fluxcore.body_file import SmallBody, SpooledBody
+from fluxcore.errors import NotFound, StorageUnavailable
 from fluxcore.writes import limit_messages
 from memory.artifacts.models import Content
 
+P = ParamSpec("P")
+R = TypeVar("R")
 INLINE_BYTES = 64 * 1024  # contents up to this size stay in the database
+_READS = 5  # of one content that others replace
 _TABLE = Content._meta.db_table
 _HOLD = f"ON CONFLICT (space_id, sha) DO UPDATE SET uses = {_TABLE}.uses + excluded.uses RETURNING id"
 _USE = f"UPDATE {_TABLE} SET uses = uses + %s WHERE id = %s"  # noqa: S608
@@ -42,9 +46,9 @@ class NewContent(dict[str, Any]):
         return cls(hashlib.sha256(data).hexdigest(), len(data), data=data)
 
     @classmethod
-    def of_body(cls, body: SpooledBody) -> NewContent:
-        """A body that arrived as a file, read into memory if it is small."""
-        if body.size <= INLINE_BYTES:
+    def of_body(cls, body: SpooledBody | SmallBody) -> NewContent:
+        """A body that arrived as a file, read into memory if it is small, or in memory."""
+        if isinstance(body, SmallBody) or body.size <= INLINE_BYTES:
             return cls(body.sha256, body.size, data=b"".join(body))
         return cls(body.sha256, body.size, file=body.path)
 
@@ -70,9 +74,14 @@ class NewContent(dict[str, Any]):
         if self.size > limit:
             raise limit_messages.too_large("A file", limit=limit, raised_by="MAX_FILE_BYTES")
 
+    @property
+    def is_large(self) -> bool:
+        """Whether it is stored as a blob."""
+        return self.size > INLINE_BYTES
+
     def keep(self) -> None:
         """Put large contents into blob storage, before the write that refers to them."""
-        if self.size <= INLINE_BYTES:
+        if not self.is_large:
             return
         store = blobs.of_instance()
         blob = blobs.Blob(self.sha, self.size)
@@ -109,24 +118,47 @@ def inline(content: int) -> bytes | None:
     """The bytes of a content that is in its row; None if it is a blob."""
     rows = raw_sql.read(_READ, [content])
     if not rows:
-        raise _no_longer_stored()
+        raise ReplacedContent
     data = rows[0][2]
     return bytes(data) if data is not None else None
 
 
-def _no_longer_stored() -> StorageUnavailable:
-    return StorageUnavailable("The content is no longer stored. Restore it from a backup.")
+class ReplacedContent(StorageUnavailable):
+    """A content was deleted between the statement that found it in a file or version and the one that reads it."""
+
+    message = "The file was written at this moment. Read it again."
+
+
+def read_again(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorator of a function that finds a content and reads it: done again if a write came between."""
+
+    @wraps(function)
+    def read_until_whole(*args: P.args, **kwargs: P.kwargs) -> R:
+        for _ in range(_READS - 1):
+            with suppress(ReplacedContent):
+                return function(*args, **kwargs)
+        return function(*args, **kwargs)
+
+    return read_until_whole
+
+
+def blob_is_missing(sha: str) -> StorageUnavailable:
+    """The error of a content whose blob is not in blob storage: the file exists, so it is not `not_found`."""
+    return StorageUnavailable(f"The content {sha} is missing in blob storage. Restore it from a backup.")
 
 
 def read(content: int, first: int = 0, last: int | None = None) -> Iterator[bytes]:
     """The bytes of a content in parts, or some of them."""
     rows = raw_sql.read(_READ, [content])
     if not rows:
-        raise _no_longer_stored()
+        raise ReplacedContent
     sha, _, data = rows[0]
     if data is not None:
         return iter([bytes(data)[first:last]])
-    return blobs.of_instance().read(sha, first, last)
+    try:
+        return blobs.of_instance().read(sha, first, last)
+    except NotFound:
+        raise blob_is_missing(sha) from None
 
 
 def joined(content: int, size: int, added: NewContent) -> NewContent:

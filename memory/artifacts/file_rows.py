@@ -12,9 +12,9 @@ from accounts.authorise import may
 from accounts.verbs import RunningCall
 from flux import paths
 from fluxcore import clock, raw_sql
-from fluxcore.errors import AlreadyExists, Busy, Conflict, ReadOnlyPath
+from fluxcore.errors import AlreadyExists, Busy, Conflict
 from fluxcore.writes.preconditions import conflict_message
-from memory.artifacts import change_log, contents, hooks, quotas
+from memory.artifacts import change_log, contents, hooks, proposals, quotas
 from memory.artifacts.change_log import Writer
 from memory.artifacts.models import File
 from memory.artifacts.states import FileState, StoreState
@@ -63,14 +63,14 @@ def writer_of(call: RunningCall, actor: str | None) -> Writer:
 
 
 def check_writable(call: RunningCall, store: StoreState, path: str) -> None:
-    """Refuse agents a path that the store's policy protects."""
-    prefix = paths.protecting(path, store.protected) if call.principal.kind == "agent" else None
+    """Refuse agents a path that the store's policy protects, and one they may neither write nor propose."""
+    if call.principal.kind != "agent":
+        return
+    prefix = paths.protecting(path, store.protected)
     if prefix is not None:
-        raise ReadOnlyPath(
-            f"{prefix!r} is read-only in this store. Write to another path, or propose the change.",
-            path=path,
-            prefix=prefix,
-        )
+        raise proposals.read_only(store, path, prefix)
+    if not may(call.principal, "artifacts.write", f"{store.target}/{path}"):
+        proposals.check_may_propose(call.principal, store, path)
 
 
 def check_expected(
@@ -108,6 +108,7 @@ def write(
     old_size = file.size if file is not None else 0
     if appears and not exists:
         check_place(store, path)
+        proposals.check_target(store, path)
     quotas.check_room(store, files=appears - exists, size=new.size - (0 if store.keep_versions else old_size))
     number, version = _write_row(writer, store, path, file, new)
     change_log.add(
@@ -138,12 +139,15 @@ def write(
     call.event("file.written" if appears else "file.deleted", f"stores/{store.uuid}", data)
     if store.recallable:
         hooks.file_written(store, number)
-    return written(path, version, new, writer.at, created=not exists, changed=True)
+    item = proposals.follow(call, store, path, new, version)
+    return written(path, version, new, writer.at, created=not exists, changed=True, proposal=item)
 
 
-def written(path: str, version: int, new: NewVersion, at: Any, *, created: bool, changed: bool) -> dict[str, Any]:
+def written(
+    path: str, version: int, new: NewVersion, at: Any, *, created: bool, changed: bool, proposal: str | None = None
+) -> dict[str, Any]:
     """The answer of a write."""
-    return {
+    answer = {
         "path": path,
         "version": version,
         "sha": new.sha,
@@ -153,6 +157,7 @@ def written(path: str, version: int, new: NewVersion, at: Any, *, created: bool,
         "created": created,
         "changed": changed,
     }
+    return answer if proposal is None else {**answer, "proposal": proposal}
 
 
 def _write_row(
@@ -198,7 +203,8 @@ def unchanged(
     )
     call.record(f"stores/{store.target}/{path}", version=file.version, op=op, changed=False)
     same = NewVersion(op, file.content, file.sha, file.size, file.content_type, file.origin)
-    return written(path, file.version, same, file.written_at, created=False, changed=False)
+    item = proposals.follow_same(call, store, path, same, file.version)
+    return written(path, file.version, same, file.written_at, created=False, changed=False, proposal=item)
 
 
 def hold(store: StoreState, op: str, content: contents.NewContent, content_type: str, origin: str) -> NewVersion:

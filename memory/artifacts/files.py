@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from accounts import origins
@@ -11,13 +12,13 @@ from accounts.verbs import Change, RunningCall, verb
 from flux import paths
 from flux.calls import files as calls
 from fluxcore.errors import Busy, Invalid, NotFound
-from memory.artifacts import change_log, content_types, contents, file_rows, names, quotas, refusals, stores
+from memory.artifacts import change_log, content_types, contents, file_rows, names, proposals, quotas, refusals, stores
 from memory.artifacts.contents import NewContent
 from memory.artifacts.states import FileState, read_state
 
 # A file up to this size that somebody else wrote meanwhile is put together again inside the write.
 _AGAIN_INSIDE = 4 * 1024 * 1024
-_writes = names.asks("artifacts.write", "path")
+_writes = proposals.asks_to_write
 
 
 @verb("files.put", needs="artifacts.write", asks=_writes, refused=refusals.noted_as("write"))
@@ -86,8 +87,10 @@ def _put(
     given_type = content_types.check_type(content_type) if content_type is not None else None
     kind = given_type or content_types.type_of(path, content.beginning)
     origin = origin_of(call.principal, provenance)
-    content.keep()
     ticket = quotas.share(call)
+    if content.is_large:
+        _check_before_storing(call, store, path, content, expected_sha, create=create, append=False)
+        content.keep()
 
     def change() -> dict[str, Any]:
         ticket.take()
@@ -104,6 +107,34 @@ def _put(
     return change
 
 
+def _check_before_storing(
+    call: RunningCall,
+    store: str,
+    path: str,
+    content: NewContent,
+    expected_sha: str | None,
+    *,
+    create: bool,
+    append: bool,
+) -> None:
+    """Refuse what the write will refuse before large bytes are in blob storage, where they would stay for a day."""
+    try:
+        place, file = read_state(call.principal, store, path)
+    except NotFound:
+        if not create:
+            raise
+        return
+    file_rows.check_writable(call, place, path)
+    file_rows.check_expected(call, place, path, file, expected_sha)
+    if file is not None and file.sha == content.sha:
+        return
+    old = _size(file)
+    grown = content.size + (old if append else 0) - (0 if place.keep_versions else old)
+    quotas.check_room(place, files=0, size=grown)
+    if place.max_versions is None or not old:  # else earlier versions make room, and the write knows how much
+        quotas.check_space(place.space, grown)
+
+
 def _append(
     call: RunningCall,
     *,
@@ -118,10 +149,14 @@ def _append(
     paths.writable_path(path)
     content.check_size()
     origin, beginning = origin_of(call.principal, provenance), content.beginning
+    ticket = quotas.share(call)
     # Large contents are put together before the write, so that nobody waits for it.
     before = None if create else read_state(call.principal, store, path)[1]
-    prepared = _joined(before, content) if _size(before) + content.size > contents.INLINE_BYTES else None
-    ticket = quotas.share(call)
+    prepared = None
+    if _size(before) + content.size > contents.INLINE_BYTES:
+        _check_before_storing(call, store, path, content, expected_sha, create=create, append=True)
+        with suppress(contents.ReplacedContent):  # then it is put together inside the write
+            prepared = _joined(before, content)
 
     def change() -> dict[str, Any]:
         ticket.take()
@@ -179,7 +214,7 @@ def delete_file(
     return change
 
 
-@handles(calls.RestoreVersion, asks=_writes, refused=refusals.noted_as("restore"))
+@handles(calls.RestoreVersion, asks=names.asks("artifacts.write", "path"), refused=refusals.noted_as("restore"))
 def restore_version(call: RunningCall, request: calls.RestoreVersion) -> Change:
     """Write an earlier version again. Its provenance is the lowest of its own and the writer's."""
     path = paths.writable_path(request.path)

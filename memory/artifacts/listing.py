@@ -1,17 +1,20 @@
 """Listing and search of files: in order of their paths, page by page, only those the caller may read.
 
-A page reads rows in the order of the index on store and path, so that its cost does not grow with the store. After
-MAX_SCANNED rows it ends short, with a cursor to continue.
+A page reads rows in the order of the index on store and path, so that its cost does not grow with the store. For those
+who may read some files only, it ends short after MAX_SCANNED rows, with a cursor to continue.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+from accounts.authorise import may
 from accounts.calls import handles
 from accounts.principals import Principal
 from flux import paths
 from flux.calls import files as calls
+from fluxcore import raw_sql
 from fluxcore.errors import Invalid
 from memory.artifacts import content_types, contents, names
 from memory.artifacts.models import File
@@ -23,6 +26,21 @@ MAX_SCANNED = 5_000
 MAX_SEARCHED_FILES, MAX_SEARCHED_BYTES = 500, 8 * 1024 * 1024  # of one call
 MAX_LINE = 500  # characters of a found line
 _lists = names.asks_for_some("artifacts.read")
+_LAST = "\U0010ffff"  # follows every character that a path may have
+_NEXT_FILE = (
+    f"(SELECT path FROM {File._meta.db_table} WHERE store_id = %s AND sha <> '' AND path > {{after}} AND path < %s "  # noqa: S608
+    "ORDER BY path LIMIT 1)"
+)
+# The first file of a level, and then each time the next one that is not in the same folder.
+_AFTER = (
+    "CASE WHEN {find}(substr(level.path, %s), '/') = 0 THEN level.path "
+    "ELSE substr(level.path, 1, %s + {find}(substr(level.path, %s), '/')) || %s END"
+)
+_LEVEL = (
+    f"WITH RECURSIVE level(path, place) AS (SELECT {_NEXT_FILE.format(after='%s')}, 1 UNION ALL "  # noqa: S608
+    f"SELECT {_NEXT_FILE.format(after=_AFTER)}, level.place + 1 FROM level WHERE level.path IS NOT NULL "
+    "AND level.place < %s) SELECT path FROM level WHERE path IS NOT NULL ORDER BY place"
+)
 
 
 @handles(calls.ListFiles, asks=_lists)
@@ -34,6 +52,8 @@ def list_files(principal: Principal, request: calls.ListFiles) -> dict[str, Any]
     after = _after(store, request.cursor)
     if request.recursive is False and (folder := _folder(after, prefix)) is not None and readable(after):
         after = f"{folder}/\U0010ffff"  # it is on the previous page
+    if request.recursive is False and may(principal, "artifacts.read"):
+        return _level(store, prefix, after, limit)
     files, folders, scanned, last = list[File](), list[str](), 0, None
     while scanned < MAX_SCANNED:
         page = _page(store, prefix, after, min(limit + 1, MAX_SCANNED - scanned))
@@ -54,6 +74,27 @@ def list_files(principal: Principal, request: calls.ListFiles) -> dict[str, Any]
         if len(page) <= limit:
             return _listed(files, folders, None)
     return _listed(files, folders, last)
+
+
+def _level(store: StoreState, prefix: str, after: str, limit: int) -> dict[str, Any]:
+    """A page of one level for those who may read all of it: a look at the index for each file and folder."""
+    below = f"{prefix}/" if prefix else ""
+    begin, end, depth = max(after, below), f"{prefix}0" if prefix else _LAST, len(below)  # "0" follows "/"
+    find = "strpos" if raw_sql.vendor() == "postgresql" else "instr"
+    first = (store.id, begin, end)
+    following = (store.id, depth + 1, depth, depth + 1, _LAST, end, limit + 1)
+    paths_found = [path for (path,) in raw_sql.read(_LEVEL.format(find=find), [*first, *following])]
+    if not paths_found and not after and prefix:
+        paths_found = [prefix]  # a file may be asked for like a folder
+    kept = paths_found[:limit]
+    of_path = {path: _folder(path, prefix) for path in kept}
+    wanted = [path for path, folder in of_path.items() if folder is None]
+    more = kept[-1:] if len(paths_found) > limit else []
+    rows = {file.path: file for file in File.objects.filter(store=store.id, path__in=[*wanted, *more]).exclude(sha="")}
+    if more and more[0] not in rows:
+        return _level(store, prefix, after, limit)  # the file that the cursor would name was deleted meanwhile
+    folders = [folder for folder in of_path.values() if folder is not None]
+    return _listed([rows[path] for path in wanted if path in rows], folders, rows.get(more[0]) if more else None)
 
 
 def _page(store: StoreState, prefix: str, after: str, size: int) -> list[File]:
@@ -107,13 +148,23 @@ def search_files(principal: Principal, request: calls.SearchFiles) -> dict[str, 
         if readable(file.path) and file.content_id is not None and content_types.may_be_text(file.content_type):
             room = MAX_SEARCHED_BYTES - searched
             searched += file.size
-            for number, line in enumerate(text_lines(contents.read(file.content_id, 0, room)), 1):
+            for number, line in enumerate(_lines_of(file, room), 1):
                 if wanted in line.casefold():
                     matches.append({"path": file.path, "line": number, "text": line.rstrip("\r\n")[:MAX_LINE]})
                     if len(matches) >= limit:
                         break
         last = file
     return _found(matches, last if len(page) > MAX_SEARCHED_FILES else None)
+
+
+@contents.read_again
+def _lines_of(file: File, most: int) -> Iterable[str]:
+    """The lines of a file, as it is now if it was written since it was listed."""
+    try:
+        return text_lines(contents.read(file.content_id, 0, most)) if file.content_id is not None else ()
+    except contents.ReplacedContent:
+        file.refresh_from_db()
+        raise
 
 
 def _found(matches: list[dict[str, Any]], last: File | None) -> dict[str, Any]:

@@ -22,6 +22,7 @@ class Store(models.Model):
     key = models.CharField(max_length=MAX_NAME)
     # Policy. The creator sets it, and only an owner of the space changes it.
     read_only = models.TextField(default="")  # prefixes agents cannot write, one in a line
+    staging = models.CharField(max_length=MAX_NAME, default="")  # prefix of proposed files; empty: none
     audit = models.BooleanField(default=True)  # whether changes of files are listed in the store's own log
     keep_versions = models.BooleanField(default=True)
     max_versions = models.BigIntegerField(null=True)  # earlier versions of each file; null: all
@@ -117,7 +118,7 @@ class File(models.Model):
 class FileChange(models.Model):
     """A change of a file, or a refused one: the log of a store. Those with a version are the versions of the file."""
 
-    class Outcome(models.TextChoices):
+    class ChangeOutcome(models.TextChoices):
         DONE = "done"
         NOOP = "noop"  # the file had these bytes already
 
@@ -126,7 +127,7 @@ class FileChange(models.Model):
     file = models.ForeignKey(File, on_delete=models.PROTECT, related_name="+", null=True, db_index=False)
     path = models.CharField(max_length=MAX_PATH)
     op = models.CharField(max_length=16)
-    outcome = models.CharField(max_length=32)  # an `Outcome`, or the code of the refusal
+    outcome = models.CharField(max_length=32)  # a `ChangeOutcome`, or the code of the refusal
     listed = models.BooleanField()  # whether the store's log shows it
     version = models.BigIntegerField(default=0)
     old_sha = models.CharField(max_length=64, default="")

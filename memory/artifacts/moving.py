@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from django.db.models import QuerySet
+
 from accounts.calls import handles
 from accounts.principals import Principal
 from accounts.verbs import Change, RunningCall
@@ -40,7 +42,7 @@ def move_files(call: RunningCall, request: calls.MoveFiles) -> Change:
         raise Invalid("path and to are the same.", field="to")
     if request.recursive and (paths.is_under(target, source) or paths.is_under(source, target)):
         raise Invalid("A folder cannot be moved into itself or into a folder above it.", field="to")
-    ticket = quotas.share(call)
+    ticket = quotas.share(call, _count_below(call, request.store, source) if request.recursive else 1)
 
     def change() -> dict[str, Any]:
         ticket.take()
@@ -65,11 +67,20 @@ def _existing(path: str, file: FileState | None) -> list[tuple[str, FileState]]:
     return [(path, file)]
 
 
-def _below(store: StoreState, folder: str) -> list[tuple[str, FileState]]:
+def _rows_below(store: StoreState, folder: str) -> QuerySet[File]:
     """The files of a folder, or the file of that name."""
     rows = File.objects.filter(store=store.id).exclude(sha="")
-    rows = rows.filter(path=folder) | rows.filter(path__gte=f"{folder}/", path__lt=f"{folder}0")  # "0" follows "/"
-    found = [(file.path, FileState.of(file)) for file in rows.order_by("path")[: MAX_FILES + 1]]
+    return rows.filter(path=folder) | rows.filter(path__gte=f"{folder}/", path__lt=f"{folder}0")  # "0" follows "/"
+
+
+def _count_below(call: RunningCall, ref: str, folder: str) -> int:
+    """How many files a call on a folder counts for, before the write."""
+    store, _ = read_state(call.principal, ref, "")
+    return min(max(_rows_below(store, folder).count(), 1), MAX_FILES)
+
+
+def _below(store: StoreState, folder: str) -> list[tuple[str, FileState]]:
+    found = [(file.path, FileState.of(file)) for file in _rows_below(store, folder).order_by("path")[: MAX_FILES + 1]]
     if not found:
         raise NotFound(f"There is no folder or file {folder!r} in this store.", path=folder)
     if len(found) > MAX_FILES:
@@ -115,7 +126,7 @@ def _move(
 def delete_folder(call: RunningCall, request: calls.DeleteFiles) -> Change:
     """Delete all files of a folder, or none if one of them is protected."""
     folder = paths.writable_path(request.path)
-    ticket = quotas.share(call)
+    ticket = quotas.share(call, _count_below(call, request.store, folder))
 
     def change() -> dict[str, Any]:
         ticket.take()

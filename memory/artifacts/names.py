@@ -21,6 +21,7 @@ from fluxcore.errors import Forbidden, Invalid, NotFound
 from memory.artifacts.models import Store
 
 _UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}")
+_NO_REF = re.compile(r"[\x00\ud800-\udfff]")
 DEFAULTS = {"org": "", "project": paths.DEFAULT, "domain": paths.DEFAULT}
 
 
@@ -38,13 +39,20 @@ def as_uuid(ref: str) -> uuid.UUID | None:
 def find_store(principal: Principal, ref: str, *, deleted: bool = False) -> Store:
     """The store of that id or key; with `deleted` the last one that was deleted."""
     stores = Store.objects.filter(space=space_of(principal), deleted_at__isnull=not deleted)
-    number = as_uuid(ref)
+    number = as_uuid(checked_ref(ref))
     found = stores.filter(uuid=number).first() if number is not None else None
     if found is None:
         found = stores.filter(key=ref, **DEFAULTS).order_by("-id").first()
     if found is None:
         raise no_store(ref)
     return found
+
+
+def checked_ref(ref: str) -> str:
+    """What a caller gave for a store, if some store could have it; no database looks for other texts."""
+    if _NO_REF.search(ref):
+        raise no_store(_NO_REF.sub("\ufffd", ref))
+    return ref
 
 
 def no_store(ref: str) -> NotFound:
@@ -62,20 +70,20 @@ def target(store: Store) -> str:
     return target_of(store.org, store.project, store.domain, store.key)
 
 
-def _target_of_ref(principal: Principal, ref: Any) -> str:
+def _target_of_ref(principal: Principal, ref: Any, *, deleted: bool = False) -> str:
     """The target of a store that may not exist. Only an id needs a look at the table."""
     if not isinstance(ref, str):
         return ""
-    return target(find_store(principal, ref)) if as_uuid(ref) else ref
+    return target(find_store(principal, ref, deleted=deleted)) if as_uuid(ref) else ref
 
 
-def asks(operation: str, *fields: str) -> Asks:
+def asks(operation: str, *fields: str, deleted: bool = False) -> Asks:
     """What a call asks for: to do `operation` with each of the paths in `fields`, or without any with all files."""
 
     def of_call(principal: Principal, given: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
         if _has_all_or_none(principal, operation):
             return [(operation, None)]
-        where = _target_of_ref(principal, given.get("store"))
+        where = _target_of_ref(principal, given.get("store"), deleted=deleted)
         return [(operation, f"{where}/{_text(given.get(name))}") for name in fields or ("",)]
 
     return of_call

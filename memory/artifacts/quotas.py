@@ -53,8 +53,19 @@ def count_in_store(
     if not grown:
         return
     _, total = _count_in_space(space, 0, grown)
+    if grown > 0:
+        _refuse_above_limit(total)
+
+
+def check_space(space: int, size: int) -> None:
+    """Refuse bytes for which the space has no room now; the write counts them."""
+    used = StoreUsage.objects.filter(pk=space).values_list("bytes", flat=True).first() or 0
+    _refuse_above_limit(used + size)
+
+
+def _refuse_above_limit(total: int) -> None:
     limit = config.current().MAX_STORE_BYTES_PER_SPACE
-    if grown > 0 and total > limit:
+    if total > limit:
         raise limit_messages.quota_reached(
             "The space",
             limit=limit,

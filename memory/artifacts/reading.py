@@ -61,6 +61,7 @@ def get_file_facts(principal: Principal, request: calls.GetFileFacts) -> dict[st
 
 
 @handles(calls.ReadFile, asks=_reads)
+@contents.read_again
 def read_file(principal: Principal, request: calls.ReadFile) -> dict[str, Any]:
     """Read a file, an earlier version of it, or some of its lines."""
     _, state = read_state(principal, request.store, existing_path(request.path))
@@ -104,6 +105,7 @@ class OpenedFile(NamedTuple):
 
 
 @selector("files.get", needs="artifacts.read", asks=_reads)
+@contents.read_again
 def open_file(principal: Principal, *, store: str, path: str, version: int | None = None) -> OpenedFile:
     """A file to be sent as it is. Large contents are left in blob storage."""
     _, file = read_state(principal, store, existing_path(path))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from accounts.principals import Principal
 from fluxcore import raw_sql
@@ -17,12 +18,13 @@ class StoreState:
 
     space: int
     id: int
-    uuid: Any
+    uuid: UUID
     org: str
     project: str
     domain: str
     key: str
     read_only: str
+    staging: str
     audit: bool
     keep_versions: bool
     max_versions: int | None
@@ -79,8 +81,8 @@ class FileState:
 
 
 _STORE_COLUMNS = (
-    "id, uuid, org, project, domain, key, read_only, audit, keep_versions, max_versions, max_files, max_bytes, "
-    "recallable, files, bytes, history_bytes, message_bytes, messages"
+    "id, uuid, org, project, domain, key, read_only, staging, audit, keep_versions, max_versions, max_files, "
+    "max_bytes, recallable, files, bytes, history_bytes, message_bytes, messages"
 )
 _FILE_COLUMNS = "id, version, content_id, sha, size, content_type, origin, created_at, created_by, written_at"
 
@@ -102,7 +104,7 @@ _WIDTH = len(_STORE_COLUMNS.split(", "))
 
 def read_state(principal: Principal, ref: str, path: str) -> tuple[StoreState, FileState | None]:
     """A store and one of its files; None if there never was a file of that path."""
-    space, number = names.space_of(principal), names.as_uuid(ref)
+    space, number = names.space_of(principal), names.as_uuid(names.checked_ref(ref))
     rows: list[tuple[Any, ...]] = []
     if number is not None:
         rows = raw_sql.read(_BY_UUID, [path, space, number.hex if raw_sql.vendor() == "sqlite" else number])
@@ -110,7 +112,9 @@ def read_state(principal: Principal, ref: str, path: str) -> tuple[StoreState, F
         rows = raw_sql.read(_BY_KEY, [path, space, ref])
     if not rows:
         raise names.no_store(ref)
-    store, file = StoreState(space, *rows[0][:_WIDTH]), rows[0][_WIDTH:]
+    # SQLite answers an id without its hyphens; events name it as every answer does.
+    (key, uuid, *columns), file = rows[0][:_WIDTH], rows[0][_WIDTH:]
+    store = StoreState(space, key, UUID(str(uuid)), *columns)
     return store, FileState(*file) if file[0] is not None else None
 
 

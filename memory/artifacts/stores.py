@@ -17,7 +17,7 @@ from flux import paths
 from flux.calls import stores as calls
 from fluxcore import clock, config
 from fluxcore.errors import AlreadyExists, Forbidden, Invalid, NotFound
-from memory.artifacts import hooks, names, quotas
+from memory.artifacts import hooks, names, proposals, quotas
 from memory.artifacts.models import Store
 from memory.artifacts.states import FileState, StoreState, read_state
 
@@ -97,6 +97,9 @@ def _policy(request: calls.StorePolicy) -> dict[str, Any]:
         if "" in prefixes:
             raise Invalid("read_only_prefixes must name folders or files.", field="read_only_prefixes")
         found["read_only"] = "\n".join(prefixes)
+    if request.staging_prefix is not None:
+        found["staging"] = proposals.checked_staging(request.staging_prefix)
+    proposals.check_apart(found.get("staging", ""), found.get("read_only", ""))
     return found
 
 
@@ -110,6 +113,8 @@ _POLICY = (
     "recallable",
     "ephemeral",
 )
+# Parts of a policy that are stored under another name, and as another value when they are removed.
+_COLUMNS, _EMPTY = {"staging_prefix": "staging"}, {"staging_prefix": ""}
 
 
 def _find(principal: Principal, where: dict[str, str]) -> Store | None:
@@ -166,8 +171,9 @@ def list_stores(principal: Principal, request: calls.ListStores) -> dict[str, An
     if request.cursor is not None:
         wanted &= Q(id__gt=int(request.cursor))
     found, last, more = list[Store](), None, False
-    for store in Store.objects.filter(wanted).order_by("id")[:_MAX_SCANNED].iterator():
-        if len(found) == limit:
+    rows = Store.objects.filter(wanted).select_related("space").order_by("id")
+    for scanned, store in enumerate(rows[: _MAX_SCANNED + 1].iterator()):
+        if len(found) == limit or scanned == _MAX_SCANNED:
             more = True
             break
         last = store.pk
@@ -201,6 +207,7 @@ def delete_store(call: RunningCall, request: calls.DeleteStore) -> Change:
         store.deleted_at, store.deleted_by = clock.now(), call.principal.actor
         store.save(update_fields=["deleted_at", "deleted_by"])
         hooks.store_changed(store.pk)
+        proposals.store_deleted(store.pk, at=store.deleted_at, by=call.principal.actor)
         call.record(f"stores/{names.target(store)}", files=store.files, messages=store.messages)
         call.event("store.deleted", f"stores/{store.uuid}", {"store": str(store.uuid), "key": store.key})
         until = store.deleted_at + timedelta(days=config.current().STORE_UNDELETE_DAYS)
@@ -209,7 +216,7 @@ def delete_store(call: RunningCall, request: calls.DeleteStore) -> Change:
     return change
 
 
-@handles(calls.UndeleteStore, asks=names.asks("artifacts.write"))
+@handles(calls.UndeleteStore, asks=names.asks("artifacts.write", deleted=True))
 def undelete_store(call: RunningCall, request: calls.UndeleteStore) -> Change:
     """Restore a deleted store, unless another one has taken its coordinates."""
     ticket = quotas.share(call)
@@ -224,6 +231,7 @@ def undelete_store(call: RunningCall, request: calls.UndeleteStore) -> Change:
                 f"Another store has the key {store.key!r} now. Delete it first, or keep both apart.",
                 store=str(other.uuid),
             )
+        proposals.store_restored(store.pk, deleted_at=store.deleted_at, by=call.principal.actor)
         store.deleted_at, store.deleted_by = None, ""
         store.save(update_fields=["deleted_at", "deleted_by"])
         hooks.store_changed(store.pk)
@@ -249,15 +257,18 @@ def _refuse_others(principal: Principal, store: Store) -> None:
 def change_policy(call: RunningCall, request: calls.ChangePolicy) -> Change:
     """Change the policy of a store: only owners of the space and the command line do."""
     policy = _policy(request)
-    cleared: dict[str, Any] = dict.fromkeys(request.without or ())
+    cleared: dict[str, Any] = {_COLUMNS.get(name, name): _EMPTY.get(name) for name in request.without or ()}
 
     def change() -> dict[str, Any]:
         store = names.find_store(call.principal, request.store)
-        was_recallable = store.recallable
+        was_recallable, staging = store.recallable, store.staging
         for name, value in {**cleared, **policy}.items():
             setattr(store, name, value)
+        proposals.check_apart(store.staging, store.read_only)
         store.save(update_fields=[*cleared, *policy])
-        if store.recallable != was_recallable:
+        if store.staging != staging:
+            proposals.staging_changed(store.pk, at=clock.now(), by=call.principal.actor)
+        if (store.recallable, store.staging) != (was_recallable, staging):
             hooks.store_changed(store.pk)
         call.record(f"stores/{names.target(store)}", changed={**cleared, **policy})
         call.event("store.policy", f"stores/{store.uuid}", {"store": str(store.uuid), "key": store.key})
@@ -268,13 +279,12 @@ def change_policy(call: RunningCall, request: calls.ChangePolicy) -> Change:
 
 def address_of(store: Store) -> str:
     """Address of a store, as flyte computes it below its storage root."""
-    org = store.org or Space.objects.values_list("name", flat=True).get(pk=store.space_id)
-    return paths.remote_path("", org, store.project, store.domain, store.key)
+    return paths.remote_path("", store.org or store.space.name, store.project, store.domain, store.key)
 
 
 def store_facts(store: Store) -> dict[str, Any]:
     """A store as answers show it."""
-    org = store.org or Space.objects.values_list("name", flat=True).get(pk=store.space_id)
+    org = store.org or store.space.name
     return {
         "store": str(store.uuid),
         "org": org,
@@ -283,6 +293,7 @@ def store_facts(store: Store) -> dict[str, Any]:
         "key": store.key,
         "path": paths.remote_path("", org, store.project, store.domain, store.key),
         "read_only_prefixes": store.read_only.split("\n") if store.read_only else [],
+        "staging_prefix": store.staging or None,
         "audit": store.audit,
         "keep_versions": store.keep_versions,
         "max_versions": store.max_versions,

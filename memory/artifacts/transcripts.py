@@ -6,6 +6,7 @@ overwritten. A removed message keeps its number and can be restored until STORE_
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -18,8 +19,9 @@ from accounts.principals import Principal
 from accounts.verbs import Change, RunningCall
 from flux.calls import transcripts as calls
 from fluxcore import clock, raw_sql
-from fluxcore.canonical_json import dumps, loads
-from fluxcore.errors import Invalid, NotFound, TooLarge
+from fluxcore.canonical_json import loads, refuse_surrogates
+from fluxcore.errors import Invalid, NotFound
+from fluxcore.writes import limit_messages
 from memory.artifacts import hooks, names, quotas, refusals, stores
 from memory.artifacts.files import origin_of
 from memory.artifacts.models import Message, Store
@@ -29,6 +31,8 @@ DEFAULT_LIMIT = 50
 MAX_MESSAGE_BYTES = 256 * 1024
 MAX_PAGE_BYTES = 4 * 1024 * 1024  # of the messages of one answer; the rest is read with next_after
 
+# The fields of a message stay in their order, so that an exported transcript is the imported one byte for byte.
+_IN_ORDER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 _NEXT = f"UPDATE {Store._meta.db_table} SET next_seq = next_seq + %s WHERE id = %s RETURNING next_seq"  # noqa: S608
 _COLUMNS = (
     "store",
@@ -93,10 +97,11 @@ def _announce(call: RunningCall, store: StoreState, kind: str, **data: Any) -> N
 
 def prepared(message: dict[str, Any], session: str | None = None, speaker: str | None = None) -> dict[str, Any]:
     """The columns of a message that do not depend on the store."""
-    body = dumps(message)
+    body = _IN_ORDER.encode(message)
+    refuse_surrogates(body, name="messages")
     size = len(body.encode())
     if size > MAX_MESSAGE_BYTES:
-        raise TooLarge(f"A message may have at most {MAX_MESSAGE_BYTES} bytes.", limit=MAX_MESSAGE_BYTES, size=size)
+        raise limit_messages.too_large("A message", limit=MAX_MESSAGE_BYTES, raised_by=None, size=size)
     return {
         "body": body,
         "text": "\n".join(texts_of(message)).casefold().replace("\0", ""),

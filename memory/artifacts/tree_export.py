@@ -101,15 +101,28 @@ class _TreeWriter:
         raise Busy(f"{path!r} is written too often to be exported. Nothing was written; try again.", retry_after=1)
 
     def _add_versions(self, path: str, file: OpenedFile) -> None:
-        """Kept versions, and the entries of the log for all of them."""
-        store, old_sha = self.store["store"], ""
-        found = versions.list_versions(self.principal, store=store, path=path, limit=PAGE)["versions"]
-        for row in reversed(found):
+        """Kept versions, and the entries of the log for all of them. flyte knows two operations with a content."""
+        old_sha = ""
+        for row in reversed(self._history(path)):
             name = self._add_version(path, row, file) if self.store["keep_versions"] and row["kept"] else ""
-            event = {"ts": _stamp(row["at"]), "op": row["op"], "path": path, "old_sha": old_sha, "new_sha": row["sha"]}
+            op = row["op"] if not row["sha"] else "update" if old_sha else "create"
+            event = {"ts": _stamp(row["at"]), "op": op, "path": path, "old_sha": old_sha, "new_sha": row["sha"]}
             event |= {"actor": row["actor"] or row["by"], "reason": row["reason"], "version_file": name}
             self.events.append((row["at"], event))
             old_sha = row["sha"]
+
+    def _history(self, path: str) -> list[dict[str, Any]]:
+        """All versions of a file, newest first."""
+        found: list[dict[str, Any]] = []
+        while not found or found[-1]["version"] > 1:
+            before = {"before": found[-1]["version"]} if found else {}
+            page = versions.list_versions(self.principal, store=self.store["store"], path=path, limit=PAGE, **before)[
+                "versions"
+            ]
+            if not page:
+                break
+            found += page
+        return found
 
     def _add_version(self, path: str, row: dict[str, Any], current: OpenedFile) -> str:
         name = paths.version_file(path, datetime.fromisoformat(row["at"]), row["sha"])

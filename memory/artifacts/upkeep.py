@@ -8,10 +8,10 @@ from functools import partial
 
 from django.db.models import F
 
-from fluxcore import blobs, clock, config, events
+from fluxcore import blobs, clock, config, events, uptime
 from fluxcore.work.run import Run
 from fluxcore.writes import booth, write_locks
-from memory.artifacts import contents, hooks, quotas
+from memory.artifacts import contents, hooks, proposals, quotas
 from memory.artifacts.models import File, FileChange, Message, Store
 
 BATCH = 1_000  # rows of one write
@@ -20,6 +20,8 @@ ACTOR = "worker"
 
 def sweep(run: Run) -> None:
     """The handler of `artifacts.sweep`. Each step writes batches of rows, so that nobody waits long for it."""
+    if _is_clock_in_doubt(run):
+        return
     now, found = clock.now(), config.current()
     undelete = now - timedelta(days=found.STORE_UNDELETE_DAYS)
     for store in Store.objects.exclude(retention_days=None).filter(deleted_at=None):
@@ -31,6 +33,15 @@ def sweep(run: Run) -> None:
         _until_done(store, partial(_empty, store))
         booth.write(partial(_delete, store), lock=write_locks.lock_name(store.space_id))
     _forget_log(now - timedelta(days=found.STORE_LOG_DAYS))
+    proposals.forget_decided(now - timedelta(days=found.STORE_LOG_DAYS))
+
+
+def _is_clock_in_doubt(run: Run) -> bool:
+    """A clock that jumped makes everything look old: then nothing is deleted."""
+    doubt = uptime.now().doubt
+    if doubt:
+        run.say("The clock is in doubt. Nothing was deleted.")
+    return bool(doubt)
 
 
 def _until_done(store: Store, step: Callable[[], int]) -> None:
@@ -84,6 +95,7 @@ def _delete(store: Store) -> None:
     if row is None:
         return
     File.objects.filter(store=row).delete()
+    proposals.store_erased(row.pk)
     quotas.count_in_store(
         row.space_id, row.pk, size=-row.bytes, history=-row.history_bytes, message_size=-row.message_bytes
     )
@@ -103,6 +115,8 @@ def _forget_log(oldest: datetime) -> None:
 
 def collect_blobs(run: Run) -> None:
     """The handler of `artifacts.collect_blobs`: delete blobs that no content refers to."""
+    if _is_clock_in_doubt(run):
+        return
     blobs.of_instance().collect(contents.referenced)
 
 
@@ -115,8 +129,10 @@ def delete_ephemeral() -> int:
 
 
 def _delete_ephemeral(store: Store) -> None:
-    Store.objects.filter(pk=store.pk, deleted_at=None).update(deleted_at=clock.now(), deleted_by="instance")
+    now = clock.now()
+    Store.objects.filter(pk=store.pk, deleted_at=None).update(deleted_at=now, deleted_by="instance")
     hooks.store_changed(store.pk)
+    proposals.store_deleted(store.pk, at=now, by="instance")
     where = f"stores/{store.uuid}"
     events.append(
         "store.deleted",

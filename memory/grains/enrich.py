@@ -39,7 +39,8 @@ NEIGHBOURS = 5
 # How long the search for neighbours waits for an arena: large spaces are loaded in the background.
 WAIT, WAITS = timedelta(seconds=5), 12
 _TABLE = Grain._meta.db_table
-_LINKED = STATUSES.index("archived")  # recall does not use statuses from here on
+# Statuses that recall does not use: their grains are not linked to. Those made from files, messages and keys are.
+_NOT_LINKED = [STATUSES.index(status) for status in ("quarantined", "pending_deletion", "gone")]
 _PENDING = (
     f"SELECT id, text, digest FROM {_TABLE} "  # noqa: S608
     "WHERE space_id = %s AND NOT enriched AND id > %s ORDER BY id LIMIT %s"
@@ -149,7 +150,7 @@ def _near(space: int, encoder: Encoder, page: EncodedPage, rows: range) -> list[
         index, dense = arena.index, arena.index.dense
         if dense is None or arena.encoder != encoder.name or dense.dimension != encoder.dimension:
             return [[] for _ in rows]
-        allowed = np.asarray(index.column("status"), np.uint8) <= _LINKED
+        allowed = np.isin(index.column("status"), _NOT_LINKED, invert=True)
         ids, digests = index.column("id"), index.column("digest")
         found = []
         for row in rows:

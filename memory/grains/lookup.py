@@ -17,7 +17,8 @@ def find_for_change(call: RunningCall, grain: object) -> Grain:
     row = find_grain(call.principal, grain)
     if row.status in MADE_KINDS:
         raise Conflict(
-            "This is no memory but a passage of a file or a message. Change the file or the transcript it is from.",
+            "This is no memory but a passage of a file, a message or the value of a key. "
+            "Change the file, transcript or key it is from.",
             kind=row.status,
         )
     call.space = row.space_id

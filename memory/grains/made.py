@@ -41,13 +41,14 @@ class MadeText:
     speaker: str = ""
     said_at: datetime | None = None
     writer: str = ""
+    tags: tuple[str, ...] = ()
 
 
 def made_input(kind: str, made: MadeText, moment: datetime) -> GrainInput:
     """The fields of a made grain. Its digest is of the kind, so that no memory is ever taken for it."""
     text = made.text.replace("\0", "\ufffd")
     said = int((made.said_at or moment).timestamp())
-    terms = [*words.terms(text), *words.terms(made.speaker)]
+    terms = [*words.terms(text), *words.terms(made.speaker), *(f"#{tag}" for tag in made.tags)]
     return GrainInput(
         uuid.uuid4(),
         text,
@@ -55,7 +56,7 @@ def made_input(kind: str, made: MadeText, moment: datetime) -> GrainInput:
         texts.digest(f"{kind}\n{text}"),
         made.session,
         made.speaker,
-        (),
+        made.tags,
         made.said_at,
         None,
         None,
@@ -76,7 +77,9 @@ def insert_made(space: int, kind: str, made: Sequence[MadeText], moment: datetim
 
 def _insert_page(space: int, kind: str, made: Sequence[MadeText], moment: datetime) -> list[int]:
     inputs = [made_input(kind, one, moment) for one in made]
-    first = {item.key: (item, one) for item, one in reversed(list(zip(inputs, made, strict=True)))}
+    first: dict[tuple[str, str, str], tuple[GrainInput, MadeText]] = {}
+    for item, one in zip(inputs, made, strict=True):
+        first.setdefault(item.key, (item, one))  # in their order, which is that of neighbours in a session
     unique = [item for item, _ in first.values()]
     existing = linking.find_existing(space, unique, moment)
     values: list[tuple[object, ...]] = [
@@ -95,7 +98,7 @@ def _insert_page(space: int, kind: str, made: Sequence[MadeText], moment: dateti
             item.session,
             ordinal,
             item.speaker,
-            [],
+            list(item.tags),
             item.said_at,
             None,
             None,

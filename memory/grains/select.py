@@ -82,7 +82,7 @@ def source_of(principal: Principal, row: tuple[Any, ...]) -> dict[str, Any]:
         "kind": grain.status,
         "status": Grain.Status.ACTIVE.value,
         "session": cited.get("session") or None,
-        "citation": cited,
+        "citation": {**cited, "address": sources.address(grain.status, cited)},
     }
 
 

@@ -1,6 +1,6 @@
 """Registry of what made grains are made from: who may see which of them, and where they are from.
 
-The room that makes a kind of grain registers its `Source`. The rooms of memories ask here and know none of them.
+The room that makes a kind of grain registers its `KindSource`. The rooms of memories ask here and know none of them.
 """
 
 from __future__ import annotations
@@ -13,11 +13,19 @@ from accounts.principals import Principal
 from memory.engine.kinds import MADE_KINDS
 
 
-class Source(Protocol):
+class KindSource(Protocol):
     """What grains of a kind are made from."""
 
     def sessions(self, principal: Principal, space: int) -> Collection[str] | None:
         """Sessions of the grains the caller may see: None for all, empty for none."""
+        ...
+
+    def tags(self, principal: Principal, space: int) -> Collection[str]:
+        """Tags of further grains the caller may see; asked only where `sessions` does not name all."""
+        ...
+
+    def address(self, citation: dict[str, Any]) -> str:
+        """Address at the REST API of what a citation names."""
         ...
 
     def citations(self, principal: Principal, space: int, grains: Collection[int]) -> dict[int, dict[str, Any]]:
@@ -27,17 +35,18 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class VisibleKinds:
-    """The kinds of made grains that a recall searches; of a kind in `sessions` only grains of these sessions."""
+    """The kinds of made grains that a recall searches; of one in `sessions` only grains of these sessions or `tags`."""
 
     kinds: tuple[str, ...] = ()
     sessions: dict[str, Collection[str]] = field(default_factory=dict)
+    tags: dict[str, Collection[str]] = field(default_factory=dict)
 
 
 NONE = VisibleKinds()
-_sources: dict[str, Source] = {}
+_sources: dict[str, KindSource] = {}
 
 
-def register(kind: str, source: Source) -> None:
+def register(kind: str, source: KindSource) -> None:
     if kind not in MADE_KINDS:
         raise ValueError(f"unknown kind of grains: {kind}")
     _sources[kind] = source
@@ -45,15 +54,16 @@ def register(kind: str, source: Source) -> None:
 
 def visible(principal: Principal, space: int, kinds: Iterable[str]) -> VisibleKinds:
     """Which made grains of these kinds a caller may see."""
-    found, sessions = [], {}
+    found, sessions, tags = [], {}, {}
     for kind in kinds:
         source = _sources.get(kind)
         allowed = source.sessions(principal, space) if source is not None else ()
-        if allowed is None or allowed:
+        tagged = source.tags(principal, space) if source is not None and allowed is not None else ()
+        if allowed is None or allowed or tagged:
             found.append(kind)
-        if allowed:
-            sessions[kind] = allowed
-    return VisibleKinds(tuple(found), sessions)
+        if allowed is not None and (allowed or tagged):
+            sessions[kind], tags[kind] = allowed, tagged
+    return VisibleKinds(tuple(found), sessions, tags)
 
 
 def citations(principal: Principal, space: int, grains: Iterable[tuple[int, str]]) -> dict[int, dict[str, Any]]:
@@ -66,3 +76,8 @@ def citations(principal: Principal, space: int, grains: Iterable[tuple[int, str]
     for kind, numbers in by_kind.items():
         found |= _sources[kind].citations(principal, space, numbers)
     return found
+
+
+def address(kind: str, citation: dict[str, Any]) -> str:
+    """Address at the REST API of what a citation names."""
+    return _sources[kind].address(citation)

@@ -32,6 +32,17 @@ class BoardForm(ActionForm):
         return {name: value for name, value in super().given().items() if name != "space"}
 
 
+class RecallableForm(ActionForm):
+    keys = forms.CharField(
+        max_length=512, required=False, help_text="Only keys that begin with this, for example notes/. Empty: all keys."
+    )
+
+    def given(self) -> dict[str, Any]:
+        found = super().given()
+        keys = found.pop("keys")
+        return found | ({"prefix": keys} if keys else {})
+
+
 class VersionForm(ActionForm):
     version = forms.IntegerField(min_value=1, help_text="Number of a version listed on the page of the key.")
 
@@ -41,6 +52,18 @@ def _create_board(principal: Any, row: None, **given: Any) -> dict[str, Any]:
     from memory.keyvalue import boards
 
     return dict(boards.make(principal, **given))
+
+
+def _make_recallable(principal: Any, row: Namespace, **given: Any) -> dict[str, Any]:
+    from memory.keyvalue import recallable
+
+    return dict(recallable.make_recallable(principal, place=str(row), **given))
+
+
+def _end_recallable(principal: Any, row: Namespace, **given: Any) -> dict[str, Any]:
+    from memory.keyvalue import recallable
+
+    return dict(recallable.end_recallable(principal, place=str(row), **given))
 
 
 def _delete_board(principal: Any, row: Namespace, **given: Any) -> dict[str, Any]:
@@ -116,11 +139,30 @@ class NamespacePage(FluxModelAdmin):
             fits=lambda row: row.kind == NamespaceKind.BOARD.value and row.name != namespaces.MAIN,
             says="Its keys, their history, its locks and its tasks are deleted too. This cannot be undone.",
         ),
+        Action(
+            "make-recallable",
+            "Make recallable",
+            "memory.write",
+            _make_recallable,
+            form=RecallableForm,
+            done="Recall finds these values soon.",
+            fits=lambda row: row.recalled != "",
+            says="Recall finds the values of its keys beside memories, for everybody who may read them.",
+        ),
+        Action(
+            "end-recallable",
+            "End recall",
+            "memory.write",
+            _end_recallable,
+            done="Recall finds no value of its keys any more.",
+            fits=lambda row: row.recalled is not None,
+            says="Its values stay as they are.",
+        ),
     )
     list_display = ["name_of", "kind", "keys", "size", "history", "lifetime", "created", "space"]
     list_filter = [filters.values("kind", "kind", NamespaceKind.values), filters.spaces("space_id")]
     ordering = ["-id"]
-    fields = ["name_of", "kind", "keys", "size", "history", "lifetime", "created", "created_by", "space"]
+    fields = ["name_of", "kind", "keys", "size", "history", "lifetime", "recall", "created", "created_by", "space"]
     empty_says = "No keys yet. Keys that agents write are listed here."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -130,6 +172,15 @@ class NamespacePage(FluxModelAdmin):
         keys = row.items.filter(value__isnull=False).order_by("key").values_list("key", "version", "size", "writer")
         more = f"{reverse('admin:keyvalue_item_changelist')}?namespace={row.pk}"
         return [Section("Keys", ("key", "version", "bytes", "by"), list(keys[:_MAX_ROWS]), "No keys.", more)]
+
+    @admin.display(description="recall finds")
+    def recall(self, row: Any) -> str:
+        """Which values recall finds."""
+        if row.recalled is None:
+            return "no values"
+        return (
+            f"values of keys that begin with {', '.join(row.recalled.split(chr(10)))}" if row.recalled else "all values"
+        )
 
     @admin.display(description="namespace", ordering="name")
     def name_of(self, row: Any) -> str:

@@ -14,7 +14,7 @@ from accounts.verbs import Change, RunningCall
 from flux.calls import boards as calls
 from fluxcore import clock
 from fluxcore.errors import Conflict, Forbidden, Held, Invalid
-from memory.keyvalue import namespaces, quotas
+from memory.keyvalue import hooks, namespaces, quotas
 from memory.keyvalue.models import Item, Lock, Namespace, NamespaceKind, Revision, Task, VersionFloor
 from memory.keyvalue.namespaces import NamespaceName, OpenNamespace
 
@@ -120,6 +120,8 @@ def _remove(board: Namespace) -> None:
     for model, field in ((Item, "namespace"), (Lock, "board"), (Task, "board")):
         model._default_manager.filter(**{field: board})._raw_delete("default")
     space, floor = board.space_id, max(board.floor, version, token)
+    if board.recalled is not None:
+        hooks.place_changed(space, board.pk)
     VersionFloor.objects.get_or_create(space_id=space, defaults={"floor": floor})
     VersionFloor.objects.filter(space=space, floor__lt=floor).update(floor=floor)
     board.delete()

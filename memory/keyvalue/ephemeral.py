@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fluxcore import events
 from fluxcore.writes import booth, write_locks
+from memory.keyvalue import hooks
 from memory.keyvalue.models import Item, Lock, Namespace, NamespaceKind, Revision, Task
 
 
@@ -21,5 +22,7 @@ def _clear(board: Namespace) -> None:
     Task.objects.filter(board=board).delete()
     Lock.objects.filter(board=board).update(holder="", expires=0.0)
     Namespace.objects.filter(pk=board.pk).update(keys=0, bytes=0, history_bytes=0, queued=0, queued_bytes=0)
+    if board.recalled is not None:
+        hooks.place_changed(board.space_id, board.pk)
     where = f"boards/{board.name}"
     events.append("board.cleared", space=board.space_id, actor="instance", subject=where, data={"in": where})

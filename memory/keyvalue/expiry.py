@@ -12,8 +12,9 @@ from fluxcore.models import Event
 from fluxcore.work.jobs import enqueue
 from fluxcore.work.run import Apply, Run
 from fluxcore.writes import booth, write_locks
-from memory.keyvalue import expiry_clock, history
+from memory.keyvalue import expiry_clock, history, hooks
 from memory.keyvalue.models import Item, Namespace, Revision, WatchLimit
+from memory.keyvalue.namespaces import is_recalled
 
 BATCH = 1_000  # rows one run of a job changes at most
 ACTOR = "worker"
@@ -47,6 +48,8 @@ def emit_expired(now: float) -> int:
         place = str(item.namespace)
         data = {"in": place, "key": item.key, "version": item.version, "op": "expire"}
         events.append("kv.expired", space=item.namespace.space_id, actor=ACTOR, subject=place, data=data)
+        if is_recalled(item.namespace.recalled, item.key):
+            hooks.value_changed(item.namespace.space_id, item.pk)
     # On condition of the version: the key may have been written again since it was read.
     for item in expired:
         Item.objects.filter(pk=item.pk, version=item.version, expires__lte=now).update(told=True)

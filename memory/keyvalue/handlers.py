@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from memory.keyvalue import boards, listing, locks, purging, queues, reads, verbs
+from memory.keyvalue import boards, listing, locks, purging, queues, reads, recallable, verbs
 
-__all__ = ["boards", "listing", "locks", "purging", "queues", "reads", "verbs"]
+__all__ = ["boards", "listing", "locks", "purging", "queues", "reads", "recallable", "verbs"]

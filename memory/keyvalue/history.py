@@ -17,7 +17,7 @@ from memory.keyvalue.statements import KeyWriter, StatementResult
 from memory.keyvalue.validation import CanonicalValue
 
 _TABLE = Revision._meta.db_table
-_COLUMNS = ("item", "version", "kind", "value", "sha", "size", "expires", "at", "writer")
+_COLUMNS = ("item", "version", "kind", "value", "sha", "size", "expires", "at", "writer", "origin")
 _FORGET = f"DELETE FROM {_TABLE} WHERE item_id = %s AND version < %s RETURNING size"  # noqa: S608
 _REMOVE = f"DELETE FROM {_TABLE} WHERE id IN ({{marks}}) RETURNING item_id, size"  # noqa: S608
 # Oldest first; the copies of current versions last.
@@ -30,14 +30,14 @@ _PIECE = 500  # revisions deleted in one statement
 _WRITTEN, _DELETED = RevisionKind.WRITTEN.value, RevisionKind.DELETED.value
 
 
-def add(writer: KeyWriter, result: StatementResult, value: CanonicalValue | None) -> int:
+def add(writer: KeyWriter, result: StatementResult, value: CanonicalValue | None, origin: str = "") -> int:
     """Add a revision for a write or a deletion and delete the oldest; by how many bytes the history grew."""
     limit = config.current().KV_HISTORY_VERSIONS
     if not limit:
         return 0
     text, sha, size = (value.text, value.sha, value.size) if value else (None, "", 0)
     kind = _WRITTEN if value else _DELETED
-    row = (result.item, result.version, kind, text, sha, size, result.expires, writer.at, writer.name)
+    row = (result.item, result.version, kind, text, sha, size, result.expires, writer.at, writer.name, origin)
     raw_sql.insert(Revision, _COLUMNS, [row])
     if result.version > limit + 1:  # the current version does not count as an earlier one
         with connection.cursor() as cursor:
@@ -104,4 +104,4 @@ def read_version(namespace: OpenNamespace, key: str, version: int) -> CanonicalV
     expired = revision is not None and revision.expires is not None and revision.expires <= namespace.now
     if revision is None or revision.value is None or expired:
         raise NotFound(f"Version {version} of that key is not in the history.", key=key, version=version)
-    return CanonicalValue(revision.value, revision.sha, revision.size)
+    return CanonicalValue(revision.value, revision.sha, revision.size, revision.origin)

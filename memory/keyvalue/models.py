@@ -36,6 +36,8 @@ class Namespace(models.Model):
     queued = models.BigIntegerField(default=0)  # tasks in its queues
     queued_bytes = models.BigIntegerField(default=0)  # bytes of these tasks
     floor = models.BigIntegerField(default=0)  # versions of new keys begin above it
+    # Beginnings of the keys that recall finds, one on each line; "": all keys, null: none.
+    recalled = models.TextField(null=True)  # noqa: DJ001
     created_at = models.DateTimeField()
     created_by = models.CharField(max_length=160)
 
@@ -74,6 +76,7 @@ class Item(models.Model):
     written_at = models.DateTimeField()
     writer = models.CharField(max_length=160)
     displaced = models.IntegerField(default=-1)  # bytes of the value that the last change replaced; -1: there was none
+    origin = models.CharField(max_length=16, default="", db_default="")  # provenance; "": from before it was kept
 
     class Meta:
         indexes = [models.Index(fields=["expires"], name="item_expiry", condition=Q(expires__isnull=False))]
@@ -103,6 +106,7 @@ class Revision(models.Model):
     expires = models.FloatField(null=True)
     at = models.DateTimeField(db_index=True)
     writer = models.CharField(max_length=160)
+    origin = models.CharField(max_length=16, default="", db_default="")
 
     class Meta:
         indexes = [

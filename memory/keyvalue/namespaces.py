@@ -92,14 +92,25 @@ class OpenNamespace:
     bytes: int
     history: int  # bytes of all revisions
     floor: int
+    recalled: str | None  # as in the table
     now: float
+
+    def recalls(self, key: str) -> bool:
+        """Whether recall finds the value of a key."""
+        return is_recalled(self.recalled, key)
+
+
+def is_recalled(recalled: str | None, key: str) -> bool:
+    """Whether a key begins as `Namespace.recalled` says."""
+    return recalled is not None and key.startswith(tuple(recalled.split("\n")))
 
 
 # Joins the row of the clock of expiry, so that one query reads namespace and time.
 CLOCK = f"LEFT JOIN {ExpiryClock._meta.db_table} c ON c.boot = %s"
 _TABLE = Namespace._meta.db_table
 _NAMESPACE = (
-    f"SELECT n.id, n.ephemeral, n.keys, n.bytes, n.history_bytes, n.floor, c.ahead FROM {_TABLE} n {CLOCK} "  # noqa: S608
+    f"SELECT n.id, n.ephemeral, n.keys, n.bytes, n.history_bytes, n.floor, n.recalled, c.ahead "  # noqa: S608
+    f"FROM {_TABLE} n {CLOCK} "
     "WHERE n.space_id = %s AND n.kind = %s AND n.name = %s"
 )
 
@@ -134,8 +145,8 @@ def _read_row(principal: Principal, where: NamespaceName) -> tuple[Any, ...] | N
 
 
 def _opened(where: NamespaceName, row: tuple[Any, ...]) -> OpenNamespace:
-    number, ephemeral, keys, size, history, floor, ahead = row
-    return OpenNamespace(number, where, bool(ephemeral), keys, size, history, floor, expiry_clock.now(ahead))
+    number, ephemeral, keys, size, history, floor, recalled, ahead = row
+    return OpenNamespace(number, where, bool(ephemeral), keys, size, history, floor, recalled, expiry_clock.now(ahead))
 
 
 def _create(principal: Principal, where: NamespaceName) -> None:

@@ -10,13 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from accounts import origins
 from accounts.verbs import RunningCall
 from flux.calls.rules import FIELDS_OF_OP
 from fluxcore import clock
 from fluxcore.errors import Conflict, Invalid, NotFound
 from fluxcore.versioned import expected_details
 from fluxcore.writes.preconditions import NONE, UNSET, Precondition, conflict_message
-from memory.keyvalue import expiry_clock, fencing, history, quotas, statements
+from memory.keyvalue import expiry_clock, fencing, history, hooks, quotas, statements
 from memory.keyvalue.namespaces import OpenNamespace, reader
 from memory.keyvalue.statements import CurrentKey, KeyWriter, StatementResult
 from memory.keyvalue.validation import CanonicalValue, check_value, precondition, value_of
@@ -158,17 +159,20 @@ def carry_out(call: RunningCall, namespace: OpenNamespace, operation: PreparedOp
     if operation.op == "touch":
         return _touch(call, namespace, writer, operation)
     key, expected, value, expires = operation.key, operation.expected, operation.value, _expiry(namespace, operation)
+    origin = origins.of_person_or(None, person=call.principal.kind != "agent", ceiling=call.principal.ceiling)
     if operation.op == "restore":
         value = history.read_version(namespace, key, operation.version)
+        origin = origins.lowest(origin, value.origin or "unknown")
     elif operation.compute is not None:
         value, expected = _computed(call, namespace, operation)
+        origin = origins.lowest(origin, value.origin) if value.origin else origin
     if value is None:
         raise TypeError(operation.op)
-    result = statements.put(writer, key, value, expires, expected, keep=operation.keep_ttl)
+    result = statements.put(writer, key, value, expires, expected, keep=operation.keep_ttl, origin=origin)
     if result is None:
         raise conflict(call, namespace, key, expected)
     is_new = result.displaced < 0
-    history_bytes = history.add(writer, result, value)
+    history_bytes = history.add(writer, result, value, origin)
     size = value.size - max(result.displaced, 0)
     pruned = quotas.count(namespace, keys=1 if is_new else 0, size=size, history_size=history_bytes)
     # Without the digest of the value: an audit entry stays for ever, and a value can be purged.
@@ -184,13 +188,14 @@ def carry_out(call: RunningCall, namespace: OpenNamespace, operation: PreparedOp
 def _computed(
     call: RunningCall, namespace: OpenNamespace, operation: PreparedOperation
 ) -> tuple[CanonicalValue, Precondition]:
-    """The new value, and the precondition that the key still has the version it was computed from."""
+    """The new value with the provenance of the current one, and the precondition that the key still has it."""
     current = statements.current(namespace.id, operation.key, namespace.now)
     _check(call, namespace, operation, current)
     if operation.compute is None:
         raise TypeError(operation.op)
     value = operation.compute(value_of(current.text) if current else None, current is not None)
-    return check_value(value), Precondition(expected_version=current.version if current else 0)
+    computed = replace(check_value(value), origin=(current.origin or "unknown") if current else "")
+    return computed, Precondition(expected_version=current.version if current else 0)
 
 
 def _check(
@@ -283,6 +288,8 @@ def _record(
     if result.expires is not None:
         data["expires_at"] = expiry_clock.rfc3339(result.expires) or ""
     call.event(_EVENT_KINDS.get(operation.op, "kv.set"), str(namespace.where), data)
+    if namespace.recalled is not None and operation.op != "touch" and namespace.recalls(operation.key):
+        hooks.value_changed(call.principal.space or 0, result.item)
 
 
 def _object(namespace: OpenNamespace, key: str) -> str:

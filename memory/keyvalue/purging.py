@@ -20,7 +20,7 @@ from fluxcore.errors import Forbidden
 from fluxcore.models import IdempotencyKey
 from fluxcore.work.run import Run
 from fluxcore.writes import idempotency
-from memory.keyvalue import fencing, history, jobs, operations, quotas, verbs
+from memory.keyvalue import fencing, history, hooks, jobs, operations, quotas, verbs
 from memory.keyvalue.models import Item, NamespaceKind, Revision, RevisionKind
 from memory.keyvalue.namespaces import NamespaceName, OpenNamespace, find_namespace, place
 from memory.keyvalue.statements import KeyWriter
@@ -95,6 +95,7 @@ def _remove_versions(call: RunningCall, namespace: OpenNamespace, key: str) -> i
     if item.value is not None:  # expired, but still in its grace time
         quotas.count(namespace, keys=-1, size=-item.size)
         Item.objects.filter(pk=item.pk).update(value=None, sha="", size=0, expires=None, displaced=-1)
+    hooks.value_purged(call.principal.space or 0, item.pk)
     revisions = Revision.objects.filter(item=item)
     versions = revisions.filter(kind=RevisionKind.WRITTEN).count() or int(item.value is not None)
     history.remove(revisions)

@@ -18,18 +18,18 @@ from memory.keyvalue.validation import CanonicalValue
 TABLE = Item._meta.db_table
 LIVE = f"({TABLE}.value IS NOT NULL AND ({TABLE}.expires IS NULL OR {TABLE}.expires > %s))"
 _ITEMS = VersionedTable(TABLE, LIVE)
-_COLUMNS = "namespace_id, key, value, version, sha, size, expires, told, written_at, writer, displaced"
+_COLUMNS = "namespace_id, key, value, version, sha, size, expires, told, written_at, writer, origin, displaced"
 _DISPLACED = f"CASE WHEN {TABLE}.value IS NULL THEN -1 ELSE {TABLE}.size END"
-_INSERT = f"INSERT INTO {TABLE} ({_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s, FALSE, %s, %s, -1) "  # noqa: S608
+_INSERT = f"INSERT INTO {TABLE} ({_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s, FALSE, %s, %s, %s, -1) "  # noqa: S608
 _OR_UPDATE = (
     f"ON CONFLICT (namespace_id, key) DO UPDATE SET value = excluded.value, version = {TABLE}.version + 1, "
     "sha = excluded.sha, size = excluded.size, expires = {expires}, told = FALSE, "
-    f"written_at = excluded.written_at, writer = excluded.writer, displaced = {_DISPLACED}"
+    f"written_at = excluded.written_at, writer = excluded.writer, origin = excluded.origin, displaced = {_DISPLACED}"
 )
 _UPDATE = (
     f"UPDATE {TABLE} SET value = %s, version = version + 1, sha = %s, size = %s, "  # noqa: S608
     "expires = {expires}, told = FALSE, "
-    f"written_at = %s, writer = %s, displaced = {_DISPLACED} WHERE namespace_id = %s AND key = %s"
+    f"written_at = %s, writer = %s, origin = %s, displaced = {_DISPLACED} WHERE namespace_id = %s AND key = %s"
 )
 _REMOVE = (
     f"UPDATE {TABLE} SET value = NULL, sha = '', size = 0, expires = NULL, told = FALSE, "  # noqa: S608
@@ -69,6 +69,7 @@ def put(
     expected: Precondition,
     *,
     keep: bool = False,
+    origin: str = "",
 ) -> StatementResult | None:
     """Write a value if the expectation holds, else None. `keep` keeps the current expiry."""
     conditions = _ITEMS.conditions(expected, writer.now)
@@ -88,6 +89,7 @@ def put(
             expires,
             at,
             writer.name,
+            origin,
             *keep_values,
         ]
         where = conditions.where()
@@ -100,6 +102,7 @@ def put(
             *(keep_values if keep else [expires]),
             at,
             writer.name,
+            origin,
             writer.namespace,
             key,
         ]
@@ -127,7 +130,7 @@ def _written(statement: str, values: list[Any]) -> StatementResult | None:
 
 
 _CURRENT = (
-    f"SELECT id, value, version, sha, size, expires, written_at, writer FROM {TABLE} "  # noqa: S608
+    f"SELECT id, value, version, sha, size, expires, written_at, writer, origin FROM {TABLE} "  # noqa: S608
     "WHERE namespace_id = %s AND key = %s"
 )
 
@@ -144,6 +147,7 @@ class CurrentKey:
     expires: float | None
     written_at: Any
     writer: str
+    origin: str
 
 
 def current(namespace: int, key: str, now: float) -> CurrentKey | None:

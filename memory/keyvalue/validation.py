@@ -38,11 +38,12 @@ def check_pattern(pattern: str) -> str:
 
 @dataclass(frozen=True)
 class CanonicalValue:
-    """A value as it is stored: canonical JSON, its SHA-256 and its size in bytes."""
+    """A value as it is stored: canonical JSON, its SHA-256, its size in bytes and its provenance."""
 
     text: str
     sha: str
     size: int
+    origin: str = ""  # of a value that was stored
 
 
 def check_value(value: Any, *, name: str = "value") -> CanonicalValue:

@@ -21,7 +21,9 @@ from accounts.verbs import Change, RunningCall, verb
 from fluxcore import clock, config, raw_sql
 from fluxcore.errors import FluxError, Invalid, NotFound, NotReturned
 from fluxcore.writes.limits import Ticket
+from memory.engine.kinds import MADE_KINDS
 from memory.engine.text import question
+from memory.grains import sources
 from memory.grains.models import Grain, JudgedQuestion, Trace, Vote
 from memory.learning import jobs, vote_input
 from memory.learning.vote_input import VoteInput
@@ -186,8 +188,21 @@ class _VoteTargets:
         self.traces = traces.load_traces([*trace_ids]) if trace_ids else {}
         spaces = {trace.space for trace in self.traces.values() if principal.reaches(trace.space)}
         grain_ids = {grain for checked in given for grain in (checked.grain, *checked.missed) if grain is not None}
-        found = Grain.objects.filter(uuid__in=grain_ids, space__in=spaces).values_list("uuid", "id", "space_id")
-        self.grains = {(outside, space): number for outside, number, space in found}
+        found = Grain.objects.filter(uuid__in=grain_ids, space__in=spaces).values_list(
+            "uuid", "id", "space_id", "status"
+        )
+        rows = list(found)
+        self.grains = {(outside, space): number for outside, number, space, _ in rows}
+        self.hidden = self._hidden([(number, space, kind) for _, number, space, kind in rows if kind in MADE_KINDS])
+
+    def _hidden(self, made: Sequence[tuple[int, int, str]]) -> set[int]:
+        """Numbers of passages, messages and values that the caller may not read: it cannot say that it missed them."""
+        shown: set[int] = set()
+        for space in {space for _, space, _ in made}:
+            shown |= set(
+                sources.citations(self.principal, space, [(one, kind) for one, own, kind in made if own == space])
+            )
+        return {number for number, _, _ in made} - shown
 
     def judge(self, checked: VoteInput) -> JudgedAnswer:
         """The votes of one input with their trace; refused for a trace or a grain that the caller cannot judge."""
@@ -213,7 +228,7 @@ class _VoteTargets:
         self, trace: TraceRecord, grain: uuid.UUID, checked: VoteInput, useful: bool, place: int | None
     ) -> NewVote:
         number = self.grains.get((grain, trace.space))
-        if number is None:
+        if number is None or (place is None and number in self.hidden):
             raise NotFound("There is no memory with this id.", grain_id=str(grain))
         return NewVote(number, str(grain), useful, checked.strength, place is None, place)
 

@@ -18,7 +18,8 @@ from fluxcore.work.run import Apply, Run
 from memory.arena.arena import Arena
 from memory.arena.cache import arena_cache
 from memory.arena.changes import Changes
-from memory.engine.index.space_index import ACTIVE
+from memory.engine.index.space_index import ACTIVE, END_OF_TIME, STATUSES, Index
+from memory.engine.kinds import MADE_KINDS
 from memory.engine.learning import vote_sums
 from memory.engine.learning import weight_fitting as engine
 from memory.engine.ranking import features, rank
@@ -116,7 +117,7 @@ def _fitting_question(arena: Arena, one: AskedQuestion) -> engine.FittingQuestio
     key = vote_sums.question_identity(one.terms, vector)[0]
     judged = index.learned.questions.get(key) if index.learned else None
     useful = [row for row, credit in judged.credits.items() if credit > 0] if judged else []
-    allowed = np.asarray(index.column("status") == ACTIVE)
+    allowed = _recalled(index)
     useful = [row for row in useful if allowed[row]]
     if not useful:
         return None
@@ -141,6 +142,14 @@ def _fitting_question(arena: Arena, one: AskedQuestion) -> engine.FittingQuestio
         len(useful),
         frozenset({one.actor}),
     )
+
+
+def _recalled(index: Index) -> NDArray[np.bool_]:
+    """Rows that questions are answered from: active memories, and passages, messages and values of today."""
+    status = index.column("status")
+    made = np.isin(status, [STATUSES.index(kind) for kind in MADE_KINDS])
+    rows: NDArray[np.bool_] = (status == ACTIVE) | (made & (index.column("valid_to") == END_OF_TIME))
+    return rows
 
 
 def _keep(space: int, found: engine.FittedWeights) -> None:

@@ -8,10 +8,11 @@ from typing import Any
 
 from rich.text import Text
 
-from flux.calls import boards, keys
+from flux.calls import boards, keys, reviews
 from flux.calls.base import Call
 from fluxcore.command_names import typed_command
 from memory.management.base import FluxCommand
+from memory.review.visible_text import visible
 
 Printer = Callable[["AnswerCommand", Any, dict[str, Any]], None]
 
@@ -133,6 +134,38 @@ def _queues(command: AnswerCommand, answer: Any, given: dict[str, Any]) -> None:
     )
 
 
+def _reviews(command: AnswerCommand, answer: Any, given: dict[str, Any]) -> None:
+    command.table(
+        ("item", "state", "title", "by", "at"),
+        [
+            (item["item"], item["state"], item["title"], item["updated_by"], _time(item["updated_at"]))
+            for item in answer["items"]
+        ],
+        empty="Nothing waits for a decision." if given.get("state", "open") == "open" else "No items.",
+    )
+    if answer["next_cursor"]:
+        command.console.print(f"[dim]More: --cursor {answer['next_cursor']}[/]")
+
+
+def _review(command: AnswerCommand, answer: Any, given: dict[str, Any]) -> None:
+    """An item: who proposes what, the difference, and how to decide it."""
+    command.line(f"{answer['title']}: {answer['state']}, by {', '.join(answer['authors'])}, {answer['provenance']}")
+    if answer["reason"]:
+        command.line(f"Reason: {answer['reason']}")
+    if answer["decided_at"]:
+        command.line(f"Decided by {answer['decided_by']}: {answer['decision_reason'] or 'without a reason'}")
+    change = answer.get("change", {})
+    if change.get("changed_since"):
+        command.notes.print(Text("The file has changed since this was proposed.", "yellow"))
+    styles = {"+": "green", "-": "red", "@": "cyan"}
+    for line in change.get("diff", "").rstrip("\n").split("\n") if change.get("diff") else ():
+        command.console.print(Text(visible(line), styles.get(line[:1], "")))
+    if "no_diff" in change:
+        command.line(change["no_diff"])
+    if "seen" in answer:
+        command.notes.print(Text(f"Accept: {typed_command('flux_review accept')} {answer['item']} {answer['seen']}"))
+
+
 def _sentence(words: Callable[[Any], str]) -> Printer:
     return lambda command, answer, given: command.line(words(answer))
 
@@ -173,4 +206,8 @@ PRINTERS: dict[str | type[Call], Printer] = {
     boards.AddTask: _sentence(lambda answer: f"Task added: {answer['task']}"),
     boards.ClaimTask: _sentence(_claimed_task),
     boards.FinishTask: _sentence(lambda answer: "Task finished."),
+    reviews.ListReviews: _reviews,
+    reviews.GetReview: _review,
+    reviews.AcceptReview: _sentence(lambda answer: f"Accepted: {answer['title']}."),
+    reviews.DenyReview: _sentence(lambda answer: f"Denied: {answer['title']}."),
 }

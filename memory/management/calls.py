@@ -111,8 +111,10 @@ class CallCommand(AnswerCommand):
     def arguments(self, parser: CommandParser) -> None:
         self.lines = lines(registry.calls(self.group), self.group)
         # Without an action the one that lists or shows; what it lacks is then said as for every other.
-        usual = {"nargs": "?", "default": next(action for action in ("list", "show") if action in self.lines)}
-        parser.add_argument("action", choices=[*self.lines, *self.own], **usual)  # type: ignore[arg-type]
+        usual = next((action for action in ("list", "show") if action in self.lines), None)
+        parser.add_argument(
+            "action", choices=[*self.lines, *self.own], nargs=None if usual is None else "?", default=usual
+        )
         if self.place == "agent":
             parser.add_argument("agent", nargs="?", help="agent that owns the memory")
         usages = {line.action: line.usage for line in self.lines.values()} | self.own
@@ -224,7 +226,7 @@ def _parsed(given: Any, kind: str, name: str) -> Any:
         return given
     if kind == "integer":
         return whole_number(given, name=name)
-    return value_of(given) if kind in (*_AS_JSON, "number") else given
+    return value_of(given) if kind in (*_AS_JSON, "number", "boolean") else given
 
 
 def _flag(name: str) -> str:

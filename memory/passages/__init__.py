@@ -1,1 +1,1 @@
-"""Passages of files and messages of transcripts as grains, so that one recall finds them beside memories."""
+"""Passages of files, messages of transcripts and values of keys as grains, which one recall finds beside memories."""

@@ -9,7 +9,9 @@ class PassagesConfig(AppConfig):
     verbose_name = "Passages"
 
     def ready(self) -> None:
-        from memory.passages import citing, following
+        from memory.passages import citing, following, value_following, value_sources
 
         citing.register()
         following.register()
+        value_sources.register()
+        value_following.register()

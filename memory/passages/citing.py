@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from typing import Any
+from urllib.parse import quote
 
 from accounts.authorise import may
 from accounts.principals import Principal
@@ -56,6 +57,15 @@ class StoreSource:
             return []
         labels = GrainSource.objects.filter(store=store.pk, file=None).values_list("session", flat=True).distinct()
         return [message_session(store, label) for label in labels]
+
+    def tags(self, principal: Principal, space: int) -> Collection[str]:
+        return ()
+
+    def address(self, citation: dict[str, Any]) -> str:
+        store = f"/stores/{citation['store']}"
+        if self.kind == MESSAGE:
+            return f"{store}/messages?after={citation['message'] - 1}&limit=1"
+        return f"{store}/files/{quote(citation['path'])}?version={citation['version']}"
 
     def citations(self, principal: Principal, space: int, grains: Collection[int]) -> dict[int, dict[str, Any]]:
         rows = GrainSource.objects.filter(space=space, grain__in=list(grains), removed=False)

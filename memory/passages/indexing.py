@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fluxcore import clock, raw_sql
-from fluxcore.errors import FluxError
 from fluxcore.work.run import Apply, Run
-from memory.artifacts import content_types, contents
+from memory.artifacts import content_types, contents, proposals
 from memory.artifacts.models import File, Message, Store
 from memory.artifacts.transcripts import stored_message, texts_of
 from memory.grains import made
@@ -46,8 +45,10 @@ def index_file(run: Run) -> Apply | None:
     file = File.objects.select_related("store").filter(pk=run.args["file"]).first()
     if file is None or run.space is None:
         return None
-    found = _passages(file) if _is_recalled(file.store) else []
-    space, deleted = run.space, not file.sha or not _is_recalled(file.store)
+    # What is proposed is not recalled: nobody has accepted it yet.
+    recalled = _is_recalled(file.store) and not proposals.is_staged(file.store, file.path)
+    found = _passages(file) if recalled else []
+    space, deleted = run.space, not file.sha or not recalled
     return lambda: _write_passages(space, file, found, deleted=deleted)
 
 
@@ -61,7 +62,7 @@ def _passages(file: File) -> list[Passage]:
         return []
     try:
         data = contents.read_all(file.content_id, MAX_BYTES)
-    except FluxError:
+    except contents.ReplacedContent:
         return []  # the content was released meanwhile: the write that did it asks for another job
     if not content_types.is_text(data):
         return []

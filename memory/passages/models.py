@@ -1,4 +1,4 @@
-"""Table of where passages and messages come from."""
+"""Tables of where passages, messages and values come from."""
 
 from __future__ import annotations
 
@@ -36,3 +36,27 @@ class GrainSource(models.Model):
 
     def __str__(self) -> str:
         return f"{self.store}: {self.file or self.message}"
+
+
+class ValueSource(models.Model):
+    """Where a value is from: a key, and its version. Deleted with its grain.
+
+    Keys and namespaces are named by the numbers of their rows, which may be deleted first.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
+    grain = models.OneToOneField("grains.Grain", on_delete=models.CASCADE, related_name="+")
+    namespace = models.BigIntegerField()
+    item = models.BigIntegerField()
+    version = models.BigIntegerField()  # of the key that last had it
+    current = models.BooleanField(default=True)  # False: the key has it no more
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["item"], name="value_item"),
+            models.Index(fields=["namespace", "item"], name="value_namespace", condition=Q(current=True)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.item} v{self.version}"

@@ -50,7 +50,8 @@ def allowed_rows(
 ) -> Mask:
     """Mask of rows the recall may return at this time. Read-only, because it may be cached and shared.
 
-    `statuses` may name kinds of made grains; of those in `seen.sessions` only the rows of these sessions are allowed.
+    `statuses` may name kinds of made grains; of those in `seen.sessions` only the rows of these sessions, and of
+    `seen.tags`, are allowed.
     """
     narrowed = [kind for kind in seen.sessions if kind in statuses]
     if ask.as_of is None:
@@ -62,8 +63,7 @@ def allowed_rows(
         mask = _with_status(index, statuses)
         _remove_invalid(index, mask, epoch_microseconds(ask.as_of), in_past=True)
     for kind in narrowed:
-        keys = words.keys([f"session:{session}" for session in seen.sessions[kind]])
-        mask &= (index.column("status") != STATUSES.index(kind)) | np.isin(index.column("session"), keys)
+        mask &= (index.column("status") != STATUSES.index(kind)) | _rows_seen(index, seen, kind)
     if ask.since is not None:
         mask &= index.column("said") >= epoch_microseconds(ask.since)
     if ask.until is not None:
@@ -74,10 +74,23 @@ def allowed_rows(
         keys = words.keys([f"session:{session}" for session in ask.sessions])
         mask &= np.isin(index.column("session"), keys)
     for tag in ask.tags:
-        tagged = np.zeros(index.size, np.bool_)
-        tagged[index.postings.of(words.key(f"#{tag}"))[0]] = True
-        mask &= tagged
+        mask &= _tagged(index, tag)
     return mask
+
+
+def _rows_seen(index: Index, seen: VisibleKinds, kind: str) -> Mask:
+    """Rows of the sessions and tags to which a kind of made grains is limited."""
+    keys = words.keys([f"session:{session}" for session in seen.sessions[kind]])
+    rows: Mask = np.isin(index.column("session"), keys)
+    for tag in seen.tags.get(kind, ()):
+        rows |= _tagged(index, tag)
+    return rows
+
+
+def _tagged(index: Index, tag: str) -> Mask:
+    rows = np.zeros(index.size, np.bool_)
+    rows[index.postings.of(words.key(f"#{tag}"))[0]] = True
+    return rows
 
 
 def exclude_texts(index: Index, mask: Mask, shown_texts: NDArray[np.uint64]) -> Mask:
@@ -92,8 +105,8 @@ def exclude_texts(index: Index, mask: Mask, shown_texts: NDArray[np.uint64]) -> 
 
 def _with_status(index: Index, statuses: tuple[str, ...]) -> Mask:
     status = index.column("status")
-    mask: Mask = status == STATUSES.index(statuses[0])
-    for other in statuses[1:]:
+    mask: Mask = np.zeros(len(status), np.bool_)  # of nothing, if the caller may read none of the kinds
+    for other in statuses:
         mask |= status == STATUSES.index(other)
     return mask
 

@@ -33,6 +33,7 @@ def examples() -> list[str]:
 
 
 def main(python: str) -> int:
+    python = str(Path(python).absolute())  # not resolved: its links make it the Python of that environment
     runs = {name: [python, "-m", f"tests.adapters.{name}"] for name in programs()}
     runs |= {f"example {number} of {PAGE.name}": [python, "-c", code] for number, code in enumerate(examples(), 1)}
     failed = []

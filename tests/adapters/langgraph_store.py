@@ -150,7 +150,7 @@ async def _compare(table: Comparison, ours: Any, prefix: str) -> None:
 
 
 def _compare_queries(table: Comparison, ours: Any) -> None:
-    """Ranking by words, compared with vectors that count words."""
+    """Ranking by words and by recall, compared with vectors that count words."""
 
     def embed(texts: list[str]) -> list[list[float]]:
         return [[float(text.count(word)) for word in WORDS] for text in texts]
@@ -163,8 +163,41 @@ def _compare_queries(table: Comparison, ours: Any) -> None:
         for named in ({"limit": 1}, {"limit": 1, "filter": {"even": True}}):
             found = [[one.key for one in store.search(("facts",), query=query, **named)] for store in (own, ours)]
             table.row(f"query {query}, {len(named) - 1} filters", *found)
-    scores = [(one.key, one.score) for one in ours.search(("facts",), query="Cats, fish!")]
+    words = LangGraphStore(ours.keys, index=False)
+    scores = [(one.key, one.score) for one in words.search(("facts",), query="Cats, fish!")]
     table.holds("scores: share of words", scores, [("1", 1.0), ("2", 0.5), ("3", 0.0), ("4", 0.0)])
+
+
+def _check_recall(table: Comparison, keys: AgentMemory) -> None:
+    """Ranking by recall, of items that have been indexed and of those that have not."""
+    store = LangGraphStore(keys, folder="recalled")
+
+    def found(query: str, **named: Any) -> list[Any]:
+        return [one.key for one in store.search(("facts",), query=query, **named)]
+
+    def wait_for(key: str) -> None:
+        until = time.monotonic() + 60
+        while not keys.client.memory_passages(keys.name, f"recalled/facts/{key}")["count"] and time.monotonic() < until:
+            time.sleep(0.1)
+
+    for key, text in TEXTS.items():
+        store.put(("facts",), key, {"text": text, "even": int(key) % 2 == 0})
+    table.holds("made recallable", keys.client.memory_recallable(keys.name)["prefixes"], ["langgraph/", "recalled/"])
+    table.holds("a fresh put is found", found("cats like fish", limit=1), ["1"])
+    for key in TEXTS:
+        wait_for(key)
+    # By stems: no item has the words of this query.
+    table.holds("recall: singing bird", found("a singing bird", limit=1), ["3"])
+    table.holds("recall: fished", found("Which cat fishes?", limit=1), ["1"])
+    table.holds("recall and a filter", found("Which cat fishes?", limit=1, filter={"even": True}), ["2"])
+    table.holds("recall, all and offset", sorted(found("Which cat fishes?", offset=1)), ["2", "3", "4"])
+    table.holds("recall elsewhere", [one.key for one in store.search(("other",), query="cats")], [])
+    store.put(("facts",), "5", {"text": "cats like fish and milk"})
+    table.holds("a fresh put beside recalled", found("cats like fish and milk", limit=1), ["5"])
+    store.put(("facts",), "1", {"text": "snakes like frogs"})
+    table.holds("an overwritten item", found("snakes like frogs", limit=1), ["1"])
+    store.delete(("facts",), "5")
+    table.holds("a deleted item", "5" in found("cats like fish and milk"), False)
 
 
 def _compare_graphs(table: Comparison, ours: Any) -> None:
@@ -230,6 +263,7 @@ async def main() -> None:
         ours = LangGraphStore(keys)
         await _compare(table, ours, "")
         _compare_queries(table, ours)
+        _check_recall(table, keys)
         _compare_graphs(table, ours)
         _check_lifetimes(table, keys)
         table.end()

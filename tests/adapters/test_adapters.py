@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from flux import adapters
+from flux.adapters import memory_commands
+from flux.client import FluxClient
+from memory.artifacts import moving
 from tests.adapters.__main__ import examples, programs
 
 MODULES = {"anthropic": "anthropic", "langgraph": "langgraph", "openai_agents": "agents"}
@@ -45,3 +48,18 @@ def test_each_is_compared_and_has_an_example():
     assert programs() == ["anthropic_memory_tool", "langgraph_store", "openai_agents_session"]
     found = examples()
     assert [name for name in MODULES if not any(f"from flux.adapters.{name} import" in code for code in found)] == []
+
+
+@pytest.mark.storage
+def test_more_files_than_one_call_deletes(live_server, make_token, monkeypatch):
+    monkeypatch.setattr(memory_commands, "PAGE", 2)
+    monkeypatch.setattr(moving, "MAX_FILES", 2)
+    with FluxClient(live_server.url, make_token(capabilities=("artifacts.read", "artifacts.write"))) as client:
+        client.create_store("k")
+        for path in ("memories/a", "memories/b/c", "memories/b/d", "memories/e", "memories/f", "elsewhere"):
+            client.put_file("k", path, b"x")
+        steps, answer = memory_commands.MemoryCommands(client, "k").clear_all_memory(None), None
+        with pytest.raises(StopIteration, match="All memory cleared"):
+            while True:
+                answer = steps.send(answer)
+        assert [file["path"] for file in client.list_files("k")["files"]] == ["elsewhere"]

@@ -7,7 +7,7 @@ import json
 import re
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from django.test import Client
 
 from accounts import agents, grants, tokens
 from accounts.authorise import authorise
+from accounts.capabilities import parsed
 from accounts.models import (
     Agent,
     AuditEntry,
@@ -37,6 +38,9 @@ from fluxcore import clock
 from fluxcore.errors import Forbidden
 from fluxcore.models import Event, Job, JobLine
 from fluxsite.home import DataHome
+from memory.artifacts import files, stores, transcripts
+from memory.artifacts.contents import NewContent
+from memory.artifacts.models import File, FileChange, Message, Store
 from memory.grains.models import (
     Cluster,
     ClusterUse,
@@ -58,6 +62,7 @@ from memory.health.models import Warning
 from memory.keyvalue import locks, verbs
 from memory.keyvalue.models import Item, Lock, Namespace, Task
 from memory.recall.trace_record import pack_trace
+from memory.review.models import ReviewItem
 from tests.admin.snapshots import Snapshot
 from tests.dashboard.conftest import Person, browser
 
@@ -319,6 +324,8 @@ def _graph(grain: Grain, space: str, actor: str) -> dict[str, Any]:
             seen_at=moment,
         ),
         **_exact(grain.space, space, actor),
+        "review.reviewitem": _proposed(grain.space, space),
+        **_stored(grain.space, space),
         "grains.entry": entry,
         "grains.conduit": Conduit.objects.create(
             space=grain.space,
@@ -358,6 +365,32 @@ def _exact(space: Space, name: str, actor: str) -> dict[str, Any]:
         "keyvalue.item": Item.objects.get(namespace=board),
         "keyvalue.lock": Lock.objects.get(board=board),
         "keyvalue.task": task,
+    }
+
+
+def _proposed(space: Space, name: str) -> ReviewItem:
+    """A change of a file of a store that an agent proposes."""
+    held = shell(space)
+    stores.create_store(held, key=f"{name}-rules", staging_prefix="proposals")
+    agent = replace(held, kind="agent", name=f"{name}-writer", capabilities=parsed(("artifacts.write",)))
+    content = NewContent.of(f"The key of the {name} is under the mat\n".encode())
+    answer = files.put_file(agent, store=f"{name}-rules", path="proposals/key.md", content=content)
+    return ReviewItem.objects.get(uuid=answer["proposal"])
+
+
+def _stored(space: Space, name: str) -> dict[str, Any]:
+    """A store with a file that was written twice, and a message."""
+    key, path, me = f"{name}-store", f"{name}/plan.md", shell(space)
+    stores.create_store(me, key=key)
+    for text in ("first", "second"):
+        files.write_file(me, store=key, path=path, text=f"{text} of the {name}")
+    transcripts.append_messages(me, store=key, messages=[{"role": "user", "content": f"Hello {name}"}])
+    store = Store.objects.get(key=key)
+    return {
+        "artifacts.store": store,
+        "artifacts.file": File.objects.get(store=store),
+        "artifacts.filechange": FileChange.objects.filter(store=store).latest("id"),
+        "artifacts.message": Message.objects.get(store=store),
     }
 
 

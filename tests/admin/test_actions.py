@@ -10,10 +10,16 @@ import pytest
 
 from accounts.capabilities import NEED_FRESH_CODE, NEVER_FOR_AGENTS, OPERATIONS
 from accounts.models import Agent, AuditEntry, Grant, Membership, Session, Space, Token, User
+from accounts.principals import shell
+from fluxcore import clock
 from fluxcore.models import Job
+from memory.artifacts import transcripts
+from memory.artifacts.models import File, Message, Store
 from memory.grains.models import Grain
 from memory.health.models import Warning
 from memory.keyvalue.models import Item, Lock, Namespace
+from memory.review.admin import described
+from memory.review.models import ReviewItem
 from tests.admin.conftest import ROLES, AdminSpaces, details, entries, list_of, pages, stale, words
 from tests.dashboard.conftest import post, send
 
@@ -44,6 +50,22 @@ def warning(house: AdminSpaces) -> Warning:
     return Warning.objects.get(pk=house.row("health.warning").pk)
 
 
+def own_store() -> Store:
+    return Store.objects.get(key="home-store")
+
+
+def own_file() -> File:
+    return File.objects.get(store=own_store())
+
+
+def own_message() -> Message:
+    return Message.objects.get(store=own_store())
+
+
+def remove_message() -> None:
+    transcripts.pop_messages(shell(own_store().space), store="home-store")
+
+
 def item(house: AdminSpaces) -> Item:
     return Item.objects.get(pk=house.row("keyvalue.item").pk)
 
@@ -54,6 +76,13 @@ def parked() -> bool:
 
 def status(house: AdminSpaces) -> str:
     return str(Grain.objects.get(pk=house.row("grains.grain").pk).status)
+
+
+SEEN: dict[str, str] = {}  # the state of the proposal as its page shows it
+
+
+def proposal(house: AdminSpaces) -> ReviewItem:
+    return ReviewItem.objects.get(pk=house.row("review.reviewitem").pk)
 
 
 DOINGS: dict[tuple[str, str], Doing] = {
@@ -107,6 +136,14 @@ DOINGS: dict[tuple[str, str], Doing] = {
         lambda house: warning(house).acknowledged_by != "",
         before=lambda house: Warning.objects.filter(pk=warning(house).pk).update(signal="orphan_rate"),
     ),
+    ("review.reviewitem", "accept"): Doing(
+        "operator",
+        "reviews.accept",
+        lambda house: proposal(house).state == "accepted" and File.objects.filter(path="key.md").exists(),
+        SEEN,
+        before=lambda house: SEEN.update(seen=described(proposal(house))["seen"]),
+    ),
+    ("review.reviewitem", "deny"): Doing("operator", "reviews.deny", lambda house: proposal(house).state == "denied"),
     ("keyvalue.namespace", NEW): Doing(
         "operator",
         "boards.make",
@@ -119,6 +156,18 @@ DOINGS: dict[tuple[str, str], Doing] = {
         lambda house: not Namespace.objects.filter(name="spare").exists(),
         before=lambda house: Namespace.objects.filter(pk=house.row("keyvalue.namespace").pk).update(name="spare"),
     ),
+    ("keyvalue.namespace", "make-recallable"): Doing(
+        "operator",
+        "kv.make_recallable",
+        lambda house: Namespace.objects.get(pk=house.row("keyvalue.namespace").pk).recalled == "notes/",
+        {"keys": "notes/"},
+    ),
+    ("keyvalue.namespace", "end-recallable"): Doing(
+        "operator",
+        "kv.end_recallable",
+        lambda house: Namespace.objects.get(pk=house.row("keyvalue.namespace").pk).recalled is None,
+        before=lambda house: Namespace.objects.filter(pk=house.row("keyvalue.namespace").pk).update(recalled=""),
+    ),
     ("keyvalue.item", "restore"): Doing(
         "operator",
         "kv.restore",
@@ -128,6 +177,36 @@ DOINGS: dict[tuple[str, str], Doing] = {
     ("keyvalue.item", "delete"): Doing("operator", "kv.delete", lambda house: item(house).value is None),
     ("keyvalue.item", "purge"): Doing(
         "owner", "kv.forget", lambda house: item(house).value is None and not item(house).revisions.exists()
+    ),
+    ("artifacts.store", NEW): Doing(
+        "operator",
+        "stores.create",
+        lambda house: Store.objects.filter(key="new", recallable=True).exists(),
+        {"space": "home", "key": "new", "recallable": "on"},
+    ),
+    ("artifacts.store", "policy"): Doing(
+        "owner",
+        "stores.policy",
+        lambda house: (own_store().recallable, own_store().read_only) == (True, "memory\nrules"),
+        {"recallable": "on", "read_only_prefixes": "rules\r\n\r\nmemory"},
+    ),
+    ("artifacts.store", "delete"): Doing("operator", "stores.delete", lambda house: own_store().deleted_at is not None),
+    ("artifacts.store", "restore"): Doing(
+        "operator",
+        "stores.undelete",
+        lambda house: own_store().deleted_at is None,
+        before=lambda house: Store.objects.filter(pk=own_store().pk).update(deleted_at=clock.now()),
+    ),
+    ("artifacts.file", "restore"): Doing(
+        "operator", "files.restore", lambda house: own_file().version == 3, {"version": "1"}
+    ),
+    ("artifacts.file", "delete"): Doing("operator", "files.delete", lambda house: own_file().sha == ""),
+    ("artifacts.message", "remove"): Doing("operator", "transcript.pop", lambda house: own_message().removal != ""),
+    ("artifacts.message", "restore"): Doing(
+        "operator",
+        "transcript.restore",
+        lambda house: own_message().removal == "",
+        before=lambda house: remove_message(),
     ),
     ("keyvalue.lock", "break"): Doing(
         "operator", "locks.break", lambda house: Lock.objects.get(pk=house.row("keyvalue.lock").pk).holder == ""

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from urllib.parse import quote
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from accounts.principals import shell
 from fluxcore import clock
+from fluxcore.work import worker
 from fluxcore.writes import booth
+from memory.artifacts import files
+from memory.artifacts.contents import NewContent
 from memory.grains.models import (
     ClusterUse,
     ClusterUseVote,
@@ -23,9 +28,12 @@ from memory.grains.models import (
     Vector,
     Vote,
 )
+from memory.keyvalue.models import Namespace
+from memory.passages import jobs
 from memory.recall import grain_recalls
 from memory.recall.trace_record import pack_trace
 from tests.admin.conftest import list_of, words
+from tests.dashboard.conftest import post
 
 HOSTILE = "<script>alert(1)</script> & a very long story " + "that goes on " * 40
 
@@ -194,3 +202,31 @@ def test_closing_asks_until_when_and_says_why_not(house, client):
     grain = Grain.objects.get(pk=house.row("grains.grain").pk)
     assert abs((clock.now() - grain.valid_to).total_seconds()) < 30
     assert "Close" not in words(client.get(house.address("grains.grain"))).split("Text")[0]
+
+
+def test_a_recalled_value_has_a_page_that_leads_to_its_key_and_no_actions(house, client):
+    item = house.row("keyvalue.item")
+    Namespace.objects.filter(pk=item.namespace_id).update(recalled="")
+    booth.write(lambda: jobs.ask_for_value(item.namespace.space_id, item.pk))
+    worker.drain()
+    grain = Grain.objects.get(status="value")
+    address = f"/admin/grains/grain/{grain.pk}/change/"
+    answer = client.get(address)
+    assert answer.status_code == 200
+    assert f"{item.namespace} key {item.key}" in words(answer) and "/do/" not in answer.content.decode()
+    assert f'href="/admin/keyvalue/item/?q={quote(item.key, safe="")}"' in answer.content.decode()
+    assert f"/grain/{grain.pk}/" not in client.get(list_of("grains.grain")).content.decode()
+    Namespace.objects.update(recalled=None)
+    assert client.get(address).status_code in (302, 404)
+
+
+def test_a_proposal_shows_its_difference_and_what_is_hidden_in_it(house, client):
+    row = house.row("review.reviewitem")
+    held = shell(row.space)
+    files.put_file(held, store="home-rules", path="proposals/key.md", content=NewContent.of("<b>\u202emat\n".encode()))
+    files.put_file(held, store="home-rules", path="key.md", content=NewContent.of(b"Under the mat\n"))
+    for address in (house.address("review.reviewitem"), house.address("review.reviewitem", act="accept")):
+        page = client.get(address).content.decode()
+        assert "-Under the mat\n+&lt;b&gt;⟨U+202E⟩mat\n" in page and "has changed since" in page
+    denied = post(client, house.address("review.reviewitem", act="accept"), seen="old", reason="read")
+    assert denied.status_code == 409 and "not as you have seen it" in words(denied)

@@ -30,6 +30,7 @@ from accounts.models import (
 )
 from fluxcore import clock
 from fluxcore.models import Event, Job
+from memory.artifacts.models import File, FileChange, Message, Store
 from memory.grains.models import (
     Cluster,
     ClusterUse,
@@ -48,6 +49,7 @@ from memory.grains.models import (
 from memory.health.models import Warning
 from memory.keyvalue import expiry_clock as moment_of_expiry
 from memory.keyvalue.models import Item, Lock, Namespace, Task
+from memory.review.models import ReviewItem
 from tests.admin.conftest import list_of, pages
 
 CHECKED_IN = Path(__file__).with_name("statement_counts.json")
@@ -254,6 +256,21 @@ FILL: dict[str, Callable[[int], Any]] = {
         ClusterUse(space_id=grain.space_id, cluster=one, grain=grain, weight=1, at=clock.now())
         for one, grain in clusters(many)
     ),
+    "artifacts.store": lambda many: stores(many),
+    "artifacts.file": lambda many: File.objects.bulk_create(
+        File(
+            store=one, path="x", version=1, sha="x", size=1, created_at=clock.now(), written_at=clock.now(), writer="x"
+        )
+        for one in stores(many)
+    ),
+    "artifacts.filechange": lambda many: FileChange.objects.bulk_create(
+        FileChange(store=one, path="x", op="create", outcome="done", listed=True, at=clock.now(), principal="x")
+        for one in stores(many)
+    ),
+    "artifacts.message": lambda many: Message.objects.bulk_create(
+        Message(store=one, seq=1, body="{}", size=2, origin="ai_stated", at=clock.now(), writer="x")
+        for one in stores(many)
+    ),
     "keyvalue.namespace": lambda many: namespaces(many),
     "keyvalue.item": lambda many: Item.objects.bulk_create(
         Item(namespace=one, key="k", value="1", version=1, sha="x", size=1, written_at=clock.now(), writer="agent:x")
@@ -267,11 +284,28 @@ FILL: dict[str, Callable[[int], Any]] = {
         Task(board=one, queue="q", value="1", size=1, added_at=clock.now(), added_by="agent:x")
         for one in namespaces(many)
     ),
+    "review.reviewitem": lambda many: ReviewItem.objects.bulk_create(
+        ReviewItem(
+            space_id=pk,
+            kind="proposal",
+            container="1",
+            subject=f"a{number}.md",
+            authors="\nagent:x\n",
+            created_at=clock.now(),
+            updated_at=clock.now(),
+        )
+        for number, pk in enumerate(in_space(many))
+    ),
     "health.warning": lambda many: Warning.objects.bulk_create(
         Warning(space_id=pk, signal="orphan_rate", severity="INFO", times=1, raised_at=clock.now(), seen_at=clock.now())
         for pk in in_space(many)
     ),
 }
+
+
+def stores(many: int) -> list[Store]:
+    by = {"project": "default", "domain": "default", "key": "x", "created_at": clock.now(), "created_by": "agent:x"}
+    return Store.objects.bulk_create(Store(space_id=pk, **by) for pk in in_space(many))
 
 
 def counted(client: Any, path: str) -> int:

@@ -13,7 +13,8 @@ from tests.dashboard.conftest import send
 
 pytestmark = pytest.mark.either_database  # it stops before it reaches the database
 
-OURS = ("accounts", "fluxcore", "grains", "keyvalue", "auth", "admin", "otp_totp")
+OURS = ("accounts", "artifacts", "fluxcore", "grains", "keyvalue", "auth", "admin", "otp_totp")
+_WITH_FORM = (".space", ".user", ".membership", ".agent", ".grant", ".namespace", ".store")
 
 
 def everything() -> str:
@@ -66,7 +67,7 @@ def test_nothing_is_written_by_what_django_would_offer(house, role):
     before = everything()
     for page in pages():
         for path, fields in tries(house, page):
-            if page.endswith((".space", ".user", ".membership", ".agent", ".grant", ".namespace")) and "/add/" in path:
+            if page.endswith(_WITH_FORM) and "/add/" in path:
                 continue  # our own form is there: test_actions.py
             answer = send(client, path, **fields)
             assert answer.status_code in (301, 302, 403, 404, 405), (path, answer.status_code)
@@ -164,10 +165,12 @@ def test_every_page_is_of_the_one_kind():
 def test_nothing_of_djangos_own_is_registered():
     assert {model._meta.app_label for model in admin.site._registry} <= {
         "accounts",
+        "artifacts",
         "fluxcore",
         "grains",
         "health",
         "keyvalue",
+        "review",
     }
 
 

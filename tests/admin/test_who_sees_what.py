@@ -43,6 +43,11 @@ OPENS = {
     "keyvalue.item": "viewer",
     "keyvalue.lock": "viewer",
     "keyvalue.task": "viewer",
+    "artifacts.store": "viewer",
+    "artifacts.file": "viewer",
+    "artifacts.filechange": "viewer",
+    "artifacts.message": "viewer",
+    "review.reviewitem": "viewer",
     "accounts.user": "owner",
     "accounts.session": "administrator",
     "accounts.enrolment": "administrator",
@@ -78,6 +83,11 @@ FOREIGN = {
     "keyvalue.item": "office",
     "keyvalue.lock": "office",
     "keyvalue.task": "office",
+    "artifacts.store": "office",
+    "artifacts.file": "office",
+    "artifacts.filechange": "office",
+    "artifacts.message": "office",
+    "review.reviewitem": "office",
 }
 EVERYBODY = pytest.mark.parametrize("role", ROLES)
 MEMBERS = pytest.mark.parametrize("role", ROLES[:3])

@@ -7,6 +7,8 @@ import hashlib
 import pytest
 
 from accounts.models import AuditEntry
+from fluxcore import blobs
+from memory.api import file_answers
 from memory.artifacts.models import Content, File, FileChange
 from tests.rest.routes import refused
 
@@ -160,6 +162,47 @@ def test_folders_are_moved_and_deleted_whole(alice):
     assert refused(into_itself, 422, "invalid")["field"] == "to"
     assert alice.post("/stores/notes/delete", {"path": "new"}).json()["deleted"] == ["new/a", "new/deep/b"]
     assert alice.paths() == ["older", "rest"]
+
+
+def test_refused_writes_leave_nothing_in_blob_storage(alice, configure):
+    """A blob that no file has stays for a day, so that refused bodies could fill the disk."""
+    alice.post("/stores", {"key": "small", "max_bytes": 50_000, "read_only_prefixes": ["rules"]})
+    alice.write("log", "begin", "small")
+    stored = {blob.name for blob in blobs.of_instance()}
+    for number, send in enumerate((alice.write, alice.append)):
+        large = (b"%d" % number) * 100_000
+        assert refused(send("log", large, "small"), 413, "quota")
+        assert refused(send("rules/x", large, "small"), 403, "read_only")
+        assert refused(send("log", large, "small", expected_sha="0" * 64), 409, "conflict")
+        assert refused(send("log", large, "none"), 404, "not_found")
+        assert refused(send("meta/x", large, "small"), 403, "reserved_path")
+        assert refused(send("log", large, provenance="nobody"), 422, "invalid")
+        configure(MAX_STORE_BYTES_PER_SPACE=50_000)
+        assert refused(send("log", large), 413, "quota")["raised_by"] == "MAX_STORE_BYTES_PER_SPACE"
+        configure(MAX_STORE_BYTES_PER_SPACE=10**9, MAX_FILE_WRITES_PER_MINUTE=3)
+        assert refused(send("log", large), 429, "rate_limited")
+        configure(MAX_FILE_WRITES_PER_MINUTE=3_000)
+    assert {blob.name for blob in blobs.of_instance()} == stored
+    assert not list(file_answers.folder().glob(".*")), "nor in the folder of bodies"
+    # What replaces earlier bytes takes their room.
+    configure(MAX_STORE_BYTES_PER_SPACE=300_000)
+    for policy in ({"keep_versions": False, "max_bytes": 150_000}, {"max_versions": 1}):
+        store = alice.post("/stores", {"key": str(policy), **policy}).json()["store"]
+        for number in range(4):
+            assert alice.write("a", bytes([number]) * 80_000, store).status_code == 200
+        alice.delete(f"/stores/{store}/files/a")
+
+
+def test_each_file_of_a_folder_counts_as_a_write(alice, configure):
+    for number in range(4):
+        alice.write(f"old/{number}", "x")
+    configure(MAX_FILE_WRITES_PER_MINUTE=8)  # five are used: the store and four files
+    moved = alice.post("/stores/notes/move", {"path": "old", "to": "new", "recursive": True})
+    assert refused(moved, 429, "rate_limited")["limit"] == 8
+    assert refused(alice.post("/stores/notes/delete", {"path": "old"}), 429, "rate_limited")
+    assert alice.paths() == [f"old/{number}" for number in range(4)]
+    configure(MAX_FILE_WRITES_PER_MINUTE=9)
+    assert alice.post("/stores/notes/delete", {"path": "old"}).json()["count"] == 4
 
 
 def test_a_file_is_no_folder_and_a_folder_no_file(alice):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 
 import pytest
 
 from accounts.principals import find_space, shell
 from flux.calls import stores as calls
-from fluxcore import clock
-from memory.artifacts import stores, upkeep
+from fluxcore import blobs, clock
+from fluxcore.models import Job, JobLine, UptimeClock
+from fluxcore.work import worker
+from fluxcore.writes import booth
+from memory.artifacts import jobs, stores, upkeep
 from memory.artifacts.models import Content, File, FileChange, Message, Store, StoreUsage
 from tests.rest.routes import refused
 
@@ -126,6 +130,39 @@ def test_agents_delete_only_stores_they_created(alice, with_stores):
     assert details["created_by"] == "agent:alice"
 
 
+def test_scopes_of_stores_with_coordinates_of_their_own(with_stores):
+    """The organisation is left empty in the scope of a store whose organisation is the space."""
+    targets = ("mine", "//p/dev/mine", "/acme/p/dev/mine")
+    scopes = [f"artifacts.{right}:{target}/**" for right in ("read", "write") for target in targets]
+    api = with_stores(*scopes)
+    for coordinates in ({}, {"project": "p", "domain": "dev"}, {"org": "acme", "project": "p", "domain": "dev"}):
+        made = api.post("/stores", {"key": "mine", **coordinates})
+        assert made.status_code == 200, made.content
+        store = made.json()["store"]
+        assert api.write("a", "x", store).status_code == 200 and api.paths(store) == ["a"]
+        assert api.delete(f"/stores/{store}").json()["deleted"]
+        assert api.post(f"/stores/{store}/undelete", {}).json()["files"] == 1, "by its id, with rights on it alone"
+    other = api.post("/stores", {"key": "mine", "project": "q"})
+    assert refused(other, 403, "forbidden")["missing"] == "artifacts.write://q/default/mine/"
+
+
+def test_lists_of_many_stores(alice, with_stores, monkeypatch, django_assert_max_num_queries):
+    """Nobody's list ends before all stores were looked at, and its statements do not grow with it."""
+    for number in range(6):
+        alice.post("/stores", {"key": f"s{number}"})
+    scoped = with_stores("artifacts.read:s5/**", name="scoped")
+    monkeypatch.setattr(stores, "_MAX_SCANNED", 3)
+    found, cursor, pages = [], None, 0
+    while pages == 0 or cursor is not None:
+        page = scoped.get("/stores", **({"cursor": cursor} if cursor else {})).json()
+        found += [store["key"] for store in page["stores"]]
+        cursor, pages = page["next_cursor"], pages + 1
+    assert (found, pages) == (["s5"], 3)
+    monkeypatch.setattr(stores, "_MAX_SCANNED", 100)
+    with django_assert_max_num_queries(8):
+        assert alice.get("/stores").json()["count"] == 7
+
+
 def test_retention_forgets_old_versions_and_never_the_current_one(alice):
     alice.post("/stores", {"key": "short", "retention_days": 1})
     for text in ("one", "two", "three"):
@@ -136,6 +173,28 @@ def test_retention_forgets_old_versions_and_never_the_current_one(alice):
     assert refused(alice.file("a", "short", version=1), 410, "gone")
     assert alice.get("/stores/short").json()["history_bytes"] == 0
     assert Content.objects.count() == 1
+
+
+def test_a_clock_in_doubt_deletes_nothing(alice, configure):
+    """Neither what can no longer be restored nor blobs, until the instance has run for a while with that clock."""
+    large = b"x" * 100_000
+    blob = alice.write("a", large).json()["sha"]
+    alice.delete("/stores/notes")
+    old = (clock.now() - timedelta(days=3)).timestamp()
+    os.utime(blobs.of_instance().path(blob), (old, old))
+    configure(STORE_UNDELETE_DAYS=0)
+    jumped = UptimeClock.objects.create(pk=1, at=clock.now() - timedelta(days=900), lived=10.0)
+    for job in (jobs.ask_to_sweep, jobs.ask_to_collect):
+        booth.write(job)
+    worker.drain([jobs.SWEEP, jobs.COLLECT])
+    assert [job.state for job in Job.objects.filter(kind__startswith="artifacts.")] == ["done"] * 2
+    assert [line.text for line in JobLine.objects.all()] == ["The clock is in doubt. Nothing was deleted."] * 2
+    assert alice.post("/stores/notes/undelete", {}).status_code == 200 and b"".join(alice.file("a")) == large
+    jumped.delete()
+    alice.delete("/stores/notes")
+    upkeep.sweep(None)
+    upkeep.collect_blobs(None)
+    assert not Store.objects.exists() and blob not in [left.name for left in blobs.of_instance()]
 
 
 def test_ephemeral_stores_are_deleted_when_the_instance_starts(alice):

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from fluxcore import clock
+from fluxcore.models import Event
 from memory.artifacts import upkeep
 from memory.artifacts.models import Message, Store
 from tests.rest.routes import refused
@@ -88,6 +89,17 @@ def test_removed_messages_come_back_at_their_places(alice, configure):
     refused(alice.post("/stores/notes/messages/restore", {"removal": cleared["removal"]}), 404, "not_found")
     store = Store.objects.get()
     assert (store.messages, store.message_bytes) == (1, Message.objects.get().size)
+
+
+def test_events_name_the_store_by_its_id(alice):
+    alice.post("/stores/notes/messages", {"messages": [{"role": "user", "content": "hello"}]})
+    alice.post("/stores/notes/messages/pop", {})
+    alice.write("a.md", "x")
+    alice.client.delete("/stores/notes/files/a.md", headers=alice._headers(None))
+    store = str(Store.objects.get().uuid)
+    found = Event.objects.filter(subject=f"stores/{store}").order_by("id")
+    kinds = ["store.created", "messages.appended", "messages.removed", "file.written", "file.deleted"]
+    assert [event.kind for event in found] == kinds and {event.data["store"] for event in found} == {store}
 
 
 def test_search_looks_into_parts_and_tool_calls(alice):

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from flux.memory import MemoryStore
+from memory.artifacts import tree_export
 from memory.artifacts.models import File, FileChange, Message, Store
 from tests.commands.conftest import run  # noqa: F401
 from tests.docs.pages import ROOT
@@ -93,6 +94,29 @@ def test_a_store_as_a_folder(files, stored, tmp_path):
     assert not list(tmp_path.glob(".*")), "nothing half-written is left"
 
 
+def test_many_versions_and_messages(files, talk, tmp_path, monkeypatch):
+    """More of each than one page has, and operations that flyte's log does not know."""
+    files("create", "notes")
+    for number in range(5):
+        files("append", "notes", "log.txt", f"{number}\n")
+        talk("say", "notes", json.dumps([{"role": "user", "content": str(number)}]))
+    files("rm", "notes", "log.txt")
+    files("restore", "notes", "log.txt", "2")
+    files("mv", "notes", "log.txt", "moved.txt")
+    files("cp", "notes", "moved.txt", "log.txt")
+    monkeypatch.setattr(tree_export, "PAGE", 2)
+    done = files("export", "notes", str(tmp_path / "tree"), "--json").json()
+    assert (done["files"], done["versions"], done["messages"]) == (2, 8, 5)
+    tree = tree_of(tmp_path / "tree")
+    log = [json.loads(line) for line in tree["audit/log.jsonl"].splitlines() if b'"log.txt"' in line]
+    ops = ["create", "update", "update", "update", "update", "delete", "create", "rename", "create"]
+    assert [event["op"] for event in log] == ops
+    for event in log:
+        if event["version_file"]:
+            assert sha(tree[event["version_file"]]) == event["new_sha"]
+    assert [one["content"] for one in json.loads(tree["messages.json"])] == list("01234")
+
+
 def test_out_and_back(files, stored, tmp_path):
     files("export", "notes", str(tmp_path / "one"))
     done = files("import", str(tmp_path / "one"), "--store", "copy", "--json").json()
@@ -129,6 +153,29 @@ def test_a_tree_of_flytes_layout(files, talk, tmp_path):
     assert (facts["large.bin"].sha, facts["large.bin"].actor) == (sha(LARGE), "writer")
     assert files("read", "new", "plain.txt", "--json").json()["text"] == "no facts"
     assert talk("show", "new", "--json").json()["messages"][0]["message"] == {"role": "user", "content": "hi"}
+
+
+def test_a_tree_comes_back_byte_for_byte(files, tmp_path):
+    """Transcript, files, facts, versions and log, as flyte's layout has them."""
+    store = MemoryStore(root=tmp_path / "tree", keep_versions=True)
+    store.extend(
+        [
+            {"role": "user", "content": "Größe? \u2028 \U0001f431"},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": "{}"}}],
+            },
+            {"zeta": 1.0, "alpha": [1, 1e-7, True, None, {"b": "", "a": {}}]},
+        ]
+    )
+    for path, content in (("a b/ü%41.md", b"one\r\n"), ("a b/ü%41.md", b"two"), ("blob.bin", LARGE), ("empty", b"")):
+        store.write_bytes(path, content, actor="writer", reason=f"wrote {path}")
+    store.save()
+    done = files("import", str(tmp_path / "tree"), "--store", "new", "--json").json()
+    assert (done["files"], done["messages"], done["ignored"]) == (3, 3, [])
+    files("export", "new", str(tmp_path / "back"))
+    assert tree_of(tmp_path / "back") == tree_of(tmp_path / "tree")
 
 
 def test_into_a_store_that_has_files(files, stored, tmp_path):

@@ -109,14 +109,14 @@ def test_a_pause_holds_lines_back_and_counts_them(house, browser, complaints):
 
 def test_filters_hide_kinds_that_come_and_that_were_there(house, browser, complaints):
     page = open_live(house, browser, complaints)
-    for label in ("Stores", "Jobs"):
+    for label in ("New memories", "Jobs"):
         page.get_by_label(label).uncheck()
     grain = house.store("out of sight")
     trace = ask(house, "What is in sight?")
     page.locator(f"#lines li[data-key$='{trace}']").wait_for()
     hidden = page.locator(f"#lines li:has(a[href$='{grain}'])")
     assert hidden.count() == 1 and hidden.is_hidden()
-    page.get_by_label("Stores").check()
+    page.get_by_label("New memories").check()
     assert hidden.is_visible()
     without_picking(complaints)
 

@@ -206,7 +206,7 @@ def test_the_keyboard_reaches_everything_in_order(house, browser):
     skip = page.locator("a.skip")
     assert skip.evaluate("link => link === document.activeElement && link.getBoundingClientRect().left >= 0")
     reached = []
-    for _ in range(17):
+    for _ in range(18):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.textContent.trim().split(/\\s+/).join(' ')"))
     assert reached == [
@@ -220,6 +220,7 @@ def test_the_keyboard_reaches_everything_in_order(house, browser):
         "Graph",
         "Live",
         "Board",
+        "Review",
         "Traces",
         "Vitals",
         "Memories",

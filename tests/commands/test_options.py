@@ -89,17 +89,17 @@ WORKS = [
     "flux_files append kept a.md more",
     "flux_files read kept a.md --first 1",
     "flux_files ls kept --recursive",
-    "flux_files mv kept b.md c.md",
-    "flux_files cp kept c.md d.md",
-    "flux_files rm kept d.md",
+    "flux_files mv kept a.md c.md",
+    "flux_files cp kept a.md d.md",
+    "flux_files rm kept a.md",
     "flux_files history kept a.md",
     "flux_files diff kept a.md",
     "flux_files restore kept a.md 1",
     "flux_files search kept one",
     "flux_files audit kept",
     "flux_files policy kept --max-versions 5",
-    "flux_files delete made",
-    "flux_files undelete made",
+    "flux_files delete kept",
+    "flux_files undelete deleted",
     "flux_transcript say kept [{{}}]",
     "flux_transcript show kept",
     "flux_transcript pop kept",
@@ -107,6 +107,10 @@ WORKS = [
     "flux_transcript undo kept {removal}",
     "flux_files export kept {exported}",
     "flux_files import {folder} --store brought",
+    "flux_review list",
+    "flux_review show {item}",
+    "flux_review accept {item} {seen}",
+    "flux_review deny {item} --reason no",
     "flux_init --no-input",
     "flux_jobs list",
     "flux_jobs show {waiting}",
@@ -242,6 +246,9 @@ REFUSED = [
     "flux_transcript",
     "flux_transcript show nowhere",
     "flux_transcript say kept nothing",
+    "flux_review show nowhere",
+    "flux_review accept {item} nothing",
+    "flux_review deny {item}",
     "flux_files export nowhere {exported}",
     "flux_files import {folder}",
     "flux_export {export} --space nowhere",
@@ -342,13 +349,19 @@ def things(run, tmp_path, request, settings):
     run("flux_kv", "write", "helper", "kept", "1")
     run("flux_board", "write", "kept", "1")
     run("flux_board", "make", "spare")
+    run("flux_files", "create", "deleted")
+    run("flux_files", "delete", "deleted")
     run("flux_files", "create", "kept")
     run("flux_files", "write", "kept", "a.md", "one")
     run("flux_transcript", "say", "kept", '[{"role": "user"}]')
+    run("flux_files", "create", "staged", "--staging-prefix", "proposals")
+    item = run("flux_files", "write", "staged", "proposals/a.md", "one", "--json").json()["proposal"]
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "a.md").write_text("a")
     run("flux_board", "add", "claimed", "1")
     return {
+        "item": item,
+        "seen": run("flux_review", "show", item, "--json").json()["seen"],
         "removal": run("flux_transcript", "pop", "kept", "--json").json()["removal"],
         "lock": run("flux_board", "lock", "held", "--json").json()["token"],
         "task": run("flux_board", "claim", "claimed", "--json").json()["task"],

@@ -77,7 +77,7 @@ def browser() -> Client:
     return Client(enforce_csrf_checks=True, headers={"Host": "localhost"}, raise_request_exception=False)
 
 
-def post(client: Client, path: str, **fields: Any) -> Any:
+def post(client: Client, path: str, /, **fields: Any) -> Any:
     """Open the page and send its form, as a browser would."""
     page = client.get(path)
     found = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.content.decode())
@@ -85,7 +85,7 @@ def post(client: Client, path: str, **fields: Any) -> Any:
     return client.post(path, {"csrfmiddlewaretoken": token, **fields})
 
 
-def send(client: Client, path: str, **fields: Any) -> Any:
+def send(client: Client, path: str, /, **fields: Any) -> Any:
     """Send a form without opening its page first, for those who are only on their way to something else."""
     if settings.CSRF_COOKIE_NAME not in client.cookies:
         client.cookies[settings.CSRF_COOKIE_NAME] = "c" * 32

@@ -46,7 +46,9 @@ def prose(page: Path) -> str:
 
 
 def table(page: Path, heading: str) -> list[list[str]]:
-    """The cells of the first table below a heading, without its head."""
+    """The cells of the tables below a heading, without their heads."""
     text = page.read_text(encoding="utf-8").split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
-    rows = [line.strip().strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
-    return [[cell.strip() for cell in row] for row in rows[2:]]
+    lines = [line.strip() for line in text.splitlines() if line.startswith("|")]
+    heads = {at + offset for at, line in enumerate(lines) if line.startswith("|---") for offset in (-1, 0)}
+    rows = [line.strip("|").split("|") for at, line in enumerate(lines) if at not in heads]
+    return [[cell.strip() for cell in row] for row in rows]

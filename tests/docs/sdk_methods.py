@@ -35,14 +35,16 @@ def module(says: str, name: str, calls: Iterable[type[Call]]) -> str:
     body = "\n\n".join(methods)
     used = [word for word in ("Mapping", "Sequence") if f"{word}[" in body]
     values = [word for word in ("NOT_GIVEN", "value_of") if word in body]
+    standard = [
+        *([f"from collections.abc import {', '.join(used)}"] if used else []),
+        *(["from typing import Any"] if "Any" in body else []),
+    ]
     lines = [
         f'"""{says}\n\nWritten by `make docs` from `flux/calls/`; change the declarations there.\n"""',
         "",
         "from __future__ import annotations",
         "",
-        *([f"from collections.abc import {', '.join(used)}"] if used else []),
-        *(["from typing import Any"] if "Any" in body else []),
-        "",
+        *([*standard, ""] if standard else []),
         *(_import(module, modules[module]) for module in sorted(modules)),
         "from flux.core import CallArguments, call",
         *([f"from flux.rooms.null_arguments import {', '.join(values)}"] if values else []),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from memory.engine.ranking import candidate_columns, features, fitted_weights, rank
-from memory.engine.ranking.collection_shape import FREE, CollectionShape, measure_shape, nearness
+from memory.engine.ranking.collection_shape import FREE, CollectionShape, measure_shape, nearness, space_facts
 from tests.engine.memories import make_space
 
 CHAT = CollectionShape(3.3, 0.6, 1.0, 0.0, 1.0, 1.0, 1.0)
@@ -70,6 +70,11 @@ def test_a_space_is_measured_by_its_texts_speakers_and_sessions() -> None:
     assert measure_shape(chat.index, candidate_columns.ROLES).roles == 0
     assert np.isclose(measure_shape(chat.index, candidate_columns.ROLES).turns, np.log(10) / 3)
     assert measure_shape(notes.index, candidate_columns.ROLES).sessions == 0
+    # A passage alone in its file is in no session with others.
+    files = make_space(*({"text": f"Note {number}.", "session": f"file {number}"} for number in range(4)))
+    assert measure_shape(files.index, candidate_columns.ROLES).sessions == 0
+    assert not space_facts(files.index, candidate_columns.ROLES).sessions
+    assert space_facts(chat.index, candidate_columns.ROLES).sessions
     assert (
         measure_shape(notes.index, candidate_columns.ROLES).length
         == measure_shape(chat.index, candidate_columns.ROLES).length

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 
 from fluxcore import clock
 from fluxcore.work import worker
 from memory.artifacts.models import File, Store
-from memory.grains.models import Grain
+from memory.grains.models import Conduit, Grain, Relation
 from memory.passages.models import GrainSource
 from tests.artifacts.conftest import FILES, MESSAGES, Stores
 
@@ -100,6 +101,19 @@ def test_memories_and_messages_are_found_beside_passages(alice):
     assert kinds == {"message"}
     kinds = {grain["kind"] for grain in ask(alice, "What about the runner beans?", kinds=["memory"])["grains"]}
     assert kinds == {"memory"}
+
+
+def test_neighbours_are_in_the_order_of_the_file_and_the_transcript(alice):
+    said = [{"role": "user", "content": f"Turn {number} is about the shed."} for number in (0, 1, 1, 2, 3)]
+    alice.post("/stores/notes/messages", {"messages": said, "session": "monday"})
+    alice.write("a.md", "\n\n".join(f"# Part {number}\n\nPart {number} is about the barn." for number in range(4)))
+    worker.drain()
+    for kind in ("passage", "message"):
+        rows = dict(Grain.objects.filter(status=kind).order_by("ordinal").values_list("text", "pk"))
+        assert [text.split()[1] for text in rows] == ["0", "1", "2", "3"], kind
+        numbers = list(rows.values())
+        links = Conduit.objects.filter(relation=Relation.NEXT, from_grain__in=numbers)
+        assert sorted(links.values_list("from_grain", "to_grain")) == sorted(pairwise(numbers)), kind
 
 
 def test_nobody_recalls_what_they_may_not_read(alice, with_recall):

@@ -24,6 +24,8 @@ from memory.grains.models import Cluster, Grain, JudgedQuestion, Trace, Vote
 from memory.keyvalue import locks, queues, verbs
 from memory.keyvalue.models import Lock, Namespace, Task
 from memory.recall.trace_record import pack_trace
+from memory.review import kinds
+from memory.review.models import ReviewItem
 from tests.conftest import Api
 
 
@@ -63,8 +65,11 @@ class Route:
     def url(self, prefix: str, grain: str = "") -> str:
         made = (voted_on if self.method == "DELETE" else trace_of) if "{trace}" in self.path else str
         cluster = cluster_of(grain) if "{cluster}" in self.path else ""
+        item = ""
         if "stores" in self.route:
             a_store(self)
+        elif "{item}" in self.path:
+            item = an_item(self)
         elif self.named:
             remember(self.method)
         board = a_board() if self.route == "boards/<str:board>" else "main"
@@ -78,6 +83,7 @@ class Route:
                     "cluster": cluster,
                     "store": STORE,
                     "path": FILE,
+                    "item": item,
                     **self.names,
                 },
                 grain=grain,
@@ -197,6 +203,27 @@ def a_store(route: Route) -> None:
         stores.delete_store(who, store=STORE)
 
 
+def an_item(route: Route) -> str:
+    """Id of a proposal for the file of the table: alice's own to read it, carl's to decide it."""
+    agent = Agent.objects.filter(name="alice").select_related("space").first()
+    if agent is None:
+        return str(uuid.uuid4())
+    ReviewItem.objects.all().delete()
+    for model in (Message, FileChange, File, Content, Store):
+        model.objects.all().delete()
+    stores.create_store(shell(agent.space), key=STORE, staging_prefix="proposals")
+    held, name = parsed(("artifacts.write",)), "alice" if route.method == "GET" else "carl"
+    who = replace(shell(agent.space), kind="agent", name=name, capabilities=held)
+    content = NewContent.of(b"proposed by the table")
+    return str(files.put_file(who, store=STORE, path=f"proposals/{FILE}", content=content)["proposal"])
+
+
+def a_decision() -> dict[str, Any]:
+    """Body of the acceptance of the one open item."""
+    item = ReviewItem.objects.first()
+    return {"seen": "unknown" if item is None else kinds.find(item.kind).describe(item)["seen"]}
+
+
 def a_removal() -> dict[str, Any]:
     """A removal of alice's messages that can be undone."""
     agent = Agent.objects.filter(name="alice").select_related("space").first()
@@ -249,6 +276,8 @@ _MADE: dict[str, Any] = {
     "renew_task": a_task,
     "release_task": a_task,
     "restore_messages": a_removal,
+    "accept_review": a_decision,
+    "deny_review": lambda: {"reason": "not so"},
 }
 
 

@@ -46,12 +46,25 @@ CALLS: dict[str, list[str]] = {
     "health.read": ["GET health"],
 }
 # Open, or for every agent whatever it holds.
-WITHOUT_A_CAPABILITY = {"GET ", "GET readyz", "GET me", "GET grant-requests", "POST grant-requests"}
+WITHOUT_A_CAPABILITY = {
+    *("GET ", "GET readyz", "GET me", "GET grant-requests", "POST grant-requests"),
+    *("GET reviews", "GET reviews/<str:item>"),  # their own; tests/review/test_rights.py
+}
 # Answered to everybody, with more for those who hold the operation.
 MORE_FOR_HOLDERS = {"GET health"}
+WHOLE_BOARD = (  # a whole board or memory is no name inside of one
+    "POST boards",
+    "DELETE boards/<str:board>",
+    *(
+        f"{method} {place}/recallable"
+        for method in ("GET", "PUT", "DELETE")
+        for place in ("agents/<str:agent>", "boards/<str:board>")
+    ),
+)
 WHOLE_BOARD = ("POST boards", "DELETE boards/<str:board>")  # a whole board is no name inside of one
+# Lets writes of files through in place of artifacts.write, under a staging prefix: tests/review/test_rights.py.
+IN_PLACE_OF_ANOTHER = {"artifacts.propose"}
 WITHOUT_A_CALL = {
-    "artifacts.propose",
     "snapshots.create",
     "snapshots.read",
 }
@@ -68,7 +81,7 @@ def test_every_operation_and_every_call_has_its_place():
     }
     placed = [call for listed in CALLS.values() for call in listed]
     assert sorted([*placed, *WITHOUT_A_CAPABILITY]) == sorted(calls)
-    assert sorted([*CALLS, *WITHOUT_A_CALL]) == sorted(OPERATIONS)
+    assert sorted([*CALLS, *IN_PLACE_OF_ANOTHER, *WITHOUT_A_CALL]) == sorted(OPERATIONS)
     # What is called on names is asked with a name inside and one outside of its scope, below.
     assert NAMED & set(CALLS) == {ROUTES[call].needs for call in ON_NAMES}
 

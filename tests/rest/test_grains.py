@@ -44,7 +44,7 @@ PARTICULARS = {
     "content_snippet",
     "created_at",
 }
-BELONGINGS = {"conduits", "found_by", "recalls", "transitions", "votes", "cluster", "lineage"}
+BELONGINGS = {"kind", "conduits", "found_by", "recalls", "transitions", "votes", "cluster", "lineage"}
 
 
 def test_it_gives_one_grain_with_its_origin_and_writer(api):

@@ -35,10 +35,6 @@ def elsewhere(tmp_path):
     return blobs.store_at(f"memory://{tmp_path.name}", tmp_path)
 
 
-def test_the_product_has_no_streamed_call_yet():
-    assert not streaming.StreamedRoutes(urls.urlpatterns)
-
-
 def test_a_streamed_call_is_found_by_method_and_address(configure):
     configure(MAX_FILE_BYTES=7)
     routes = streaming.StreamedRoutes([path("a/<str:name>", OneStreamedCall.as_view()), *urls.urlpatterns])

@@ -288,6 +288,36 @@ def test_a_body_that_ends_early_stores_nothing(server):
     assert len(server.stored()) == stored
 
 
+@pytest.mark.parametrize("size", [1000, 200_000])  # in memory, and as a file
+def test_a_file_stays_as_it_was_when_a_body_ends_early_or_lies(server, size):
+    server.call("PUT", "/stores", {"key": "notes"})
+    path, old = f"/stores/notes/files/{size}", os.urandom(size)
+    assert server.call("PUT", path, old).status == 200
+    for method in (b"PUT", b"POST"):
+        for headers, body, status in (
+            ([f"Content-Length: {size}"], b"half", 400),
+            (["Transfer-Encoding: chunked"], b"5\r\nwhole\r\n0\r\n\r\n", 411),
+            (["Content-Length: 10", "Content-Length: 20"], b"0123456789" * 2, 400),
+            ([f"Content-Length: -{size}"], b"half", 400),
+            ([f"Content-Length: {size}", "Content-Encoding: gzip"], os.urandom(size), 415),
+        ):
+            with line_to(server) as line:
+                line.sendall(head(server, *headers, "Connection: close", path=path).replace(b"PUT", method, 1) + body)
+                line.shutdown(socket.SHUT_WR)
+                said = line.recv(1000)
+            assert said == b"" or f" {status} ".encode() in said.split(b"\r\n")[0], (headers, said)
+    with line_to(server) as line:  # more than it says: what it says is the file, the rest is no request
+        line.sendall(head(server, "Content-Length: 5", "Connection: close", path=f"{path}/x") + b"12345GET /health")
+        assert answer_on(line)[0] == 409, "a file is no folder"
+    assert server.call("GET", path).body == old
+    assert server.call("GET", f"/stores/notes/versions/{size}").json()["count"] == 1
+    for asked in (f"bytes={size}-", "bytes=-0", "bytes=999999999999-"):
+        beyond = server.call("GET", path, headers={"Range": asked})
+        assert (beyond.status, beyond.json()["code"]) == (416, "range_not_satisfiable")
+        assert beyond.headers["content-range"] == f"bytes */{size}"
+    assert wait_for(lambda: server.incoming() == [])
+
+
 @pytest.mark.parametrize("body", [b"5\r\nwhole\r\n0\r\n\r\n", b"5\r\nabcdefghij\r\n", b"zz\r\nx\r\n", b""])
 def test_a_body_in_chunks_is_refused_whatever_it_is(server, body):
     """Its end cannot be told from a broken connection, and a partial file must not be stored."""

@@ -17,6 +17,8 @@ OURS = ("fluxsite", "fluxcore", "accounts", "memory", "dashboard", "mcp_bridge",
 WITHOUT_A_PAGE = {
     "accounts.Authenticator": "a sealed key; whether a person has one stands on their page",
     "accounts.BackupCode": "digests of codes; how many are left stands under the person's own account",
+    "artifacts.Content": "bytes under their digest; the pages of files show those they refer to",
+    "artifacts.StoreUsage": "sums over the stores of a space; the pages of stores show their parts",
     "extraction.AgentSpend": "what an agent spent on the model; the Agents page and flux_status say it",
     "extraction.DerivedGrain": "which words a statement rests on; the grain's page shows its lineage",
     "extraction.Extraction": "texts that wait for the model; the Agents page and flux_status count them",
@@ -27,6 +29,7 @@ WITHOUT_A_PAGE = {
     "fluxcore.LimitWindow": "counters of one minute; nothing to see or change",
     "fluxcore.UptimeClock": "one row of uptime; flux_status says what follows from it",
     "fluxcore.ScheduleState": "when a recurring job was last asked for; flux_jobs schedule lists it",
+    "passages.GrainSource": "where a passage or message is from; results of recall lead there",
     "keyvalue.Revision": "an earlier version of a key, on the page of the key",
     "keyvalue.VersionFloor": "one number for the deleted boards of a space; nothing to see or change",
     "keyvalue.WatchLimit": "one row: the oldest position that can be watched from",
@@ -48,6 +51,7 @@ WITHOUT_A_PAGE = {
     "grains.Clustering": "when a space was last clustered; flux_clusters says it",
     "grains.ContextShift": "whether recall looks wider for now; its event says so",
     "grains.UsefulPair": "how often two grains were useful together; the link made from it has a page",
+    "passages.ValueSource": "which key a recalled value is from, in its citation",
     "grains.TraceGrain": "which grains a recall returned, on the pages of the grain and of the recall",
 }
 

@@ -32,7 +32,9 @@ RESULT = record(
     said=whole("How often this text was stored."),
     cut=yes_or_no("The text is cut. Read the resource flux://grains/ID, or recall with a higher max_tokens."),
     kind=one_of(MADE_KINDS, "What it is, if it is no memory."),
-    citation=record(("store",), store=text(), path=text(), version=whole(), lines=text(), message=whole()),
+    citation=record(
+        (), store=text(), path=text(), version=whole(), lines=text(), message=whole(), place=text(), key=text()
+    ),
     why=text("Why it was returned, with explain."),
 )
 

@@ -30,7 +30,7 @@ class CollectionShape(NamedTuple):
     spread: float  # standard deviation of ln characters, by 1
     speakers: float  # share of grains with a speaker
     roles: float  # share of grains whose speaker is a role: user, assistant
-    sessions: float  # share of grains that belong to a session
+    sessions: float  # share of grains that belong to a session with others
     turns: float  # ln of the mean number of grains in a session, by 3
     size: float  # ln of the number of grains, by 6: a hundred and a hundred thousand differ by about 1
 
@@ -52,7 +52,7 @@ class SpaceFacts:
     size: int
     shape: CollectionShape
     titles: int  # number of grains that begin with a title
-    sessions: bool  # whether any grain belongs to a session
+    sessions: bool  # whether any grain belongs to a session with others
     roles: bool  # whether any speaker is a role
 
     @property
@@ -72,11 +72,17 @@ def space_facts(index: Index, roles: NDArray[np.uint64]) -> SpaceFacts:
             index.size,
             measure_shape(index, roles),
             titles + int(np.count_nonzero(index.columns["title"][new])),
-            sessions or bool(index.columns["session"][new].any()),
+            sessions or bool(_in_company(index, new).any()),
             not index.speakers.keys().isdisjoint(roles.tolist()),
         )
         vars(index)["_known"] = facts
     return facts
+
+
+def _in_company(index: Index, rows: slice) -> NDArray[np.bool_]:
+    """Which of these rows belong to a session with others: one passage alone in its file is no conversation."""
+    inside: NDArray[np.bool_] = (index.columns["prev"][rows] != NO_ROW) | (index.columns["next"][rows] != NO_ROW)
+    return inside
 
 
 def measure_shape(index: Index, roles: NDArray[np.uint64]) -> CollectionShape:
@@ -89,7 +95,7 @@ def measure_shape(index: Index, roles: NDArray[np.uint64]) -> CollectionShape:
     taken = slice(0, index.size, stride)
     lengths = np.log(np.maximum(index.columns["chars"][taken].astype(np.float64), 1.0))
     speaker = index.columns["speaker"][taken]
-    inside = index.columns["session"][taken] != 0
+    inside = _in_company(index, taken)
     begins = inside & (index.columns["prev"][taken] == NO_ROW)
     _, characters = index.totals()
     turns = int(np.count_nonzero(inside)) / max(int(np.count_nonzero(begins)), 1)

@@ -21,8 +21,8 @@ from accounts.capability_preview import register_names
 from accounts.principals import Principal
 from fluxcore import clock
 from memory.engine.kinds import MADE_KINDS
-from memory.grains import dossier
-from memory.grains.admin import cells, grain_actions
+from memory.grains import dossier, sources
+from memory.grains.admin import cells, grain_actions, grain_source
 from memory.grains.grain_links import GrainLink
 from memory.grains.models import DecayClass, Grain
 from memory.grains.pin import pin
@@ -147,7 +147,21 @@ class GrainAdmin(FluxModelAdmin):
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).exclude(status__in=MADE_KINDS).select_related("space")
+        """Lists have memories only; passages, messages and values have pages, to which recalls lead."""
+        rows = super().get_queryset(request).select_related("space")
+        match = request.resolver_match
+        return rows if match and "object_id" in match.kwargs else rows.exclude(status__in=MADE_KINDS)
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        row = super().get_object(request, object_id, from_field)
+        if row is None or row.status not in MADE_KINDS:
+            return row
+        seen = sources.citations(self.principal(request, row), row.space_id, [(row.pk, row.status)])
+        return row if seen else None
+
+    def available_actions(self, request: HttpRequest, row: Any) -> list[tuple[Action, str]]:
+        """None on what was made from a file, a transcript or a key: these decide what becomes of it."""
+        return [] if row.status in MADE_KINDS else super().available_actions(request, row)
 
     def titled(self, row: Any) -> str:
         return formatting.shorten(row.text, 60)
@@ -157,6 +171,7 @@ class GrainAdmin(FluxModelAdmin):
         all_links = f"{reverse('admin:grains_conduit_changelist')}?grain={row.uuid}"
         columns = ("relation", "weight now", "affinity", "last used", "uses")
         return [
+            *grain_source.sections(found.particulars),
             Section(
                 "Links in",
                 ("from", *columns),

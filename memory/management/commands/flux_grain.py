@@ -73,6 +73,7 @@ class Command(FluxCommand):
                 ("links", links),
                 ("recorded", own["recorded_at"]),
                 ("writer", own["writer"]),
+                *([("source", own["citation"]["address"])] if "citation" in own else ()),
             ],
             empty="",
         )

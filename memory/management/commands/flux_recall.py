@@ -109,10 +109,12 @@ class Command(FluxCommand):
 
 
 def _cited(grain: dict[str, Any]) -> str:
-    """Where a result is from, if it is a passage or a message."""
+    """Where a result is from, if it is a passage, a message or a value."""
     found = grain.get("citation")
     if found is None:
         return ""
+    if "place" in found:
+        return f"{found['place']} {found['key']} (version {found['version']})"
     if "path" not in found:
         return f"{found['key']} message {found['message']}"
     return f"{found['key']}/{found['path']}:{found['first_line']}-{found['last_line']} (version {found['version']})"

@@ -193,7 +193,7 @@ class Command(FluxCommand):
 
         Not those of the pages, which are about our code alone and would load the whole dashboard: tests run them.
         """
-        tags = registry.tags_available() - {Tags.admin, Tags.urls}
+        tags = sorted(registry.tags_available() - {Tags.admin, Tags.urls})
         found = [message for message in run_checks(tags=tags, databases=["default"]) if not message.is_silenced()]
         self._show_warnings(found)
         if any(message.is_serious() for message in found):

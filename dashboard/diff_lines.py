@@ -1,0 +1,50 @@
+"""Lines of a unified diff for a page: each with its sign, its numbers, and invisible characters made visible."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from memory.review.visible_text import visible
+
+MOST = 5_000  # lines of one page
+_HEAD = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+
+
+@dataclass(frozen=True)
+class DiffLine:
+    """One line: `kind` is added, removed, same, gap (lines left out) or end (no line end at the end of the file)."""
+
+    kind: str
+    text: str
+    old: int | None = None
+    new: int | None = None
+
+    @property
+    def sign(self) -> str:
+        return {"added": "+", "removed": "\N{MINUS SIGN}"}.get(self.kind, "")
+
+
+def diff_lines(diff: str) -> list[DiffLine]:
+    """The lines of a diff without its two headers, at most one more than `MOST`."""
+    found, old, new = list[DiffLine](), 0, 0
+    for line in diff.split("\n")[2:]:
+        if len(found) > MOST:
+            break
+        mark, text = line[:1], visible(line[1:])
+        if mark == "@" and (head := _HEAD.match(line)):
+            old, new = int(head[1]), int(head[2])
+            if found:
+                found.append(DiffLine("gap", ""))
+        elif mark == "+":
+            found.append(DiffLine("added", text, new=new))
+            new += 1
+        elif mark == "-":
+            found.append(DiffLine("removed", text, old=old))
+            old += 1
+        elif mark == "\\":
+            found.append(DiffLine("end", "No line end at the end of the file"))
+        elif mark == " ":
+            found.append(DiffLine("same", text, old, new))
+            old, new = old + 1, new + 1
+    return found
