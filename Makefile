@@ -25,7 +25,7 @@ LONGEST := concurrency commands browser docs mcp admin core site dashboard rest 
 FOLDERS := $(filter-out __pycache__ torture,$(patsubst tests/%/,%,$(wildcard tests/*/)))
 # These take a second or a few: a process of their own would cost as much, so they share one.
 SHORT := $(filter $(FOLDERS),adapters arena artifacts benchmarks calls embedding engine extraction health keyvalue \
-	packaging passages sdk seed_programs transfer)
+	packaging passages review sdk seed_programs transfer)
 ROOMS := $(filter $(FOLDERS),$(LONGEST)) $(filter-out $(LONGEST) $(SHORT),$(FOLDERS))
 # The processes of a run share a folder with what is made once, the tables of an empty database above all.
 SHARED = home=$$(mktemp -d); trap 'rm -rf "$$home"' EXIT; export FLUX_TESTS_HOME="$$home"

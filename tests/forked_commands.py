@@ -151,7 +151,10 @@ def answer(line: socket.socket) -> None:
 
 
 def run_in_child(words: list[str], environment: dict[str, str], folder: str) -> None:
+    import atexit
     import runpy
+    import threading
+    import traceback
 
     os.environ.clear()
     os.environ.update(environment)
@@ -160,7 +163,22 @@ def run_in_child(words: list[str], environment: dict[str, str], folder: str) -> 
         os.fdopen(place, mode, buffering=1, encoding="utf-8", closefd=False) for place, mode in enumerate("rww")
     )
     sys.argv, sys.path[0] = words, folder
-    runpy.run_path(words[0], run_name="__main__")
+    status: object = None
+    try:
+        runpy.run_path(words[0], run_name="__main__")
+    except SystemExit as end:
+        status = end.code
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    if isinstance(status, str):
+        print(status, file=sys.stderr)
+    # What an interpreter does at its end, but for freeing every object: that takes longer than many a command.
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1 if isinstance(status, str) else int(status or 0))  # type: ignore[call-overload]
 
 
 def ask(

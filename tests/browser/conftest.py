@@ -20,6 +20,7 @@ ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--host-resolver-rules=MAP *.lan 127.0.0.1",  # every such name is this machine, as a router's DNS would have it
 ]
 
 

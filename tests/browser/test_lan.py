@@ -6,13 +6,11 @@ import base64
 import re
 import socket
 import time
-from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
-from tests.browser.conftest import ARGUMENTS
 from tests.sign_in_codes import code_for
 
 pytestmark = pytest.mark.browser
@@ -21,14 +19,6 @@ PASSWORD = "four unrelated words here"
 LISTED, UNLISTED = "flux.lan", "other.lan"
 # Chromium ignores this header where there is no TLS and says so; it does no harm there.
 IGNORED = "Cross-Origin-Opener-Policy header has been ignored"
-
-
-@pytest.fixture
-def lan_browser(launch: Callable[[list[str]], Any]) -> Iterator[Any]:
-    """A browser for which every name ending in .lan is this machine, as a router's DNS would have it."""
-    chromium = launch([*ARGUMENTS, "--host-resolver-rules=MAP *.lan 127.0.0.1"])
-    yield chromium
-    chromium.close()
 
 
 def said_at_start(instance) -> str:
@@ -51,7 +41,7 @@ def follow_a_space(page) -> dict[str, Any]:
     return said
 
 
-def test_a_person_enrols_and_signs_in_through_a_name_of_the_network(instance, lan_browser, complaints):
+def test_a_person_enrols_and_signs_in_through_a_name_of_the_network(instance, browser, complaints):
     running = instance(FLUX_ALLOWED_HOSTS=LISTED).with_tables().start("--broadcast")
     printed, port = said_at_start(running), running.state["ports"]["people"]
     machine = socket.gethostname().lower()
@@ -61,9 +51,9 @@ def test_a_person_enrols_and_signs_in_through_a_name_of_the_network(instance, la
     home = f"http://{LISTED}:{port}"
     link = urlsplit(re.findall(r"http\S+/enrol/\S+", printed)[-1])
 
-    page = lan_browser.new_context().new_page()
+    page = browser.new_context().new_page()
     complaints.listen(page)
-    stranger = lan_browser.new_context().new_page()
+    stranger = browser.new_context().new_page()
     assert stranger.goto(f"http://{UNLISTED}:{port}{link.path}").status == 400
     assert "FLUX_ALLOWED_HOSTS" in stranger.inner_text("main")
 
@@ -80,7 +70,7 @@ def test_a_person_enrols_and_signs_in_through_a_name_of_the_network(instance, la
     assert [said for said in complaints if IGNORED not in said] == []
 
     # Somebody else's browser, the same name: nothing of the enrolment helps it.
-    page = lan_browser.new_context().new_page()
+    page = browser.new_context().new_page()
     complaints.listen(page)
     page.goto(f"{home}/sign-in")
     with pytest.raises(Exception, match="closed with 1006"):

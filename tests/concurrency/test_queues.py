@@ -14,7 +14,7 @@ from fluxsite import file_broker
 from tests.concurrency.worker_pool import WorkerPool
 
 
-@pytest.fixture(params=["files", pytest.param("redis", marks=pytest.mark.redis)])
+@pytest.fixture(params=["files", pytest.param("redis", marks=[pytest.mark.redis, pytest.mark.proof])])
 def workshop(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[WorkerPool]:
     environment = {}
     if request.param == "redis":

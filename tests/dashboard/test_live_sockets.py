@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -65,7 +65,7 @@ class House:
     ],
 )
 def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    environment = {}
+    environment = {"FLUX_LIVE_SOCKETS": "20", "FLUX_LIVE_SOCKETS_EACH": "50"}
     if request.param == "postgres":
         environment["DATABASE_URL"] = database_with_tables(request.getfixturevalue("postgres_url"))
     instance = Instance(tmp_path_factory.mktemp(f"house-{request.param}"), "house", **environment)
@@ -210,8 +210,9 @@ def test_refusals_leave_no_noise_and_no_secret_in_the_log(house: House) -> None:
     assert not [line for line in written.splitlines() if " ERROR " in line or " WARNING " in line]
 
 
-def test_the_instance_stops_in_time_with_sockets_open(instance: Callable[..., Instance]) -> None:
-    running = instance(FLUX_LIVE_SOCKETS="20", FLUX_LIVE_SOCKETS_EACH="50").with_tables().start()
+def test_the_instance_stops_in_time_with_sockets_open(house: House) -> None:
+    """The last test of this file: the instance that served all others ends in it."""
+    running = house.instance
     address = f"ws://127.0.0.1:{running.state['ports']['mcp']}/live"
     feeds = [open_feed(address, Authorization=f"Bearer {running.token}") for _ in range(20)]
     full = handshake_refusal(address, Authorization=f"Bearer {running.token}")

@@ -101,6 +101,7 @@ ON_BOTH = {"retrieval_success_rate", "orphan_rate", "provenance_skew", "learning
     "name",
     [name if name in ON_BOTH else pytest.param(name, marks=pytest.mark.either_database) for name in SIGNALS_BY_NAME],
 )
+@pytest.mark.either_database
 def test_each_signal_warns_raises_again_and_clears(ward, name):
     good, bad, _, severity = CASES[name]
     dwell = SIGNALS_BY_NAME[name].dwell

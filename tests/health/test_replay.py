@@ -72,6 +72,7 @@ def judged_once(ward, configure):
     return memory
 
 
+@pytest.mark.either_database
 def test_leaving_a_question_out_is_as_if_it_had_never_been_judged(judged, ward):
     """The links its votes made or moved are taken out too, not only what is remembered of the question."""
     number = replay.judged_question_ids(ward.space.pk, 1)[0]
@@ -93,18 +94,21 @@ def weights(stage) -> dict[int, float]:
     return {int(number): float(weight) for number, weight in zip(flat.id, flat.weight, strict=True) if weight > 0}
 
 
+@pytest.mark.either_database
 def test_a_question_that_nobody_else_judged_gains_nothing_by_itself(judged_once, ward):
     found = replay.measure_outcome(ward.space.pk, 200)
     assert found.own.ndcg == 1.0
     assert found.others == found.without and found.gain == 0
 
 
+@pytest.mark.either_database
 def test_it_changes_nothing_for_anybody(judged, ward):
     before = [judged.texts(query) for query, _ in QUESTIONS]
     replay.measure_outcome(ward.space.pk, 200)
     assert [judged.texts(query) for query, _ in QUESTIONS] == before
 
 
+@pytest.mark.either_database
 def test_what_is_left_out_is_put_back_before_the_next_question(judged, ward):
     numbers = replay.judged_question_ids(ward.space.pk, 200)
     stage = replay._ReplayArena(ward.space.pk, numbers)
@@ -131,6 +135,7 @@ def test_the_newest_questions_are_asked_and_no_more_than_wanted(judged, ward):
     assert cost() == few
 
 
+@pytest.mark.either_database
 def test_what_came_of_it_becomes_a_signal(judged, ward, monkeypatch):
     monkeypatch.setattr(replay, "LEAST", 5)
     booth.write(health_jobs.ask_to_replay_all)
@@ -145,6 +150,7 @@ def test_what_came_of_it_becomes_a_signal(judged, ward, monkeypatch):
     assert ward.held("learning_gain")["value"] is None, "an old replay says nothing about now"
 
 
+@pytest.mark.either_database
 def test_few_questions_make_no_signal(judged, ward):
     replay.replay_now(shell(ward.space))
     assert SpaceHealth.objects.get().replay == {}
@@ -157,6 +163,7 @@ def test_a_space_without_votes_has_nothing_to_replay(ward):
     assert worker.drain() == 1
 
 
+@pytest.mark.either_database
 def test_it_is_for_people_and_the_shell(judged, ward):
     with pytest.raises(Forbidden):
         replay.replay_now(judged.principal)

@@ -67,6 +67,7 @@ def test_without_the_right_it_says_that_the_door_is_open_and_no_more(ward, make_
     assert as_agent(make_token("blind", capabilities=("grains.read",))).get("/health").json() == {"status": "ok"}
 
 
+@pytest.mark.either_database
 def test_it_costs_the_same_statements_after_a_long_past(ward, looking):
     ward.measure()
     looking.get("/health")

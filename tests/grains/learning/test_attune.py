@@ -55,6 +55,7 @@ def own(memory):
         return arena.index.own
 
 
+@pytest.mark.either_database
 def test_votes_are_fitted_once_after_a_pause(voted):
     (job,) = Job.objects.filter(kind=learning_jobs.FIT)
     assert job.state == Job.State.QUEUED
@@ -81,6 +82,7 @@ def test_the_weights_move_and_arenas_know(voted):
     assert np.allclose(here.weights, rank.weights_array(row.weights))
 
 
+@pytest.mark.either_database
 def test_an_answer_says_that_the_weights_moved(voted):
     attuned(voted)
     said = voted.ask("Where does the choir rehearse piece 9?", explain=True)["explanation"]
@@ -88,6 +90,7 @@ def test_an_answer_says_that_the_weights_moved(voted):
     assert f"adjusted by feedback on {QUESTIONS} queries" in said["says"]
 
 
+@pytest.mark.either_database
 def test_fitted_again_nothing_is_told(voted):
     attuned(voted)
     attuned(voted)
@@ -111,6 +114,7 @@ def test_purged_grains_leave_nothing_in_the_weights_either(voted):
     assert own(voted) is None
 
 
+@pytest.mark.either_database
 def test_what_helps_nobody_moves_nothing(voted, monkeypatch):
     monkeypatch.setattr(engine, "LEAST_GAIN", 2.0)
     attuned(voted)

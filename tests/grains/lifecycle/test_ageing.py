@@ -47,6 +47,7 @@ def test_a_machines_remark_that_nobody_needed_becomes_dormant_then_archived_and_
     ]
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize("kept", [{"provenance": "user_stated"}, AI])
 def test_what_a_person_said_or_pinned_stays_for_ten_years(life, kept):
     """Weakness 16: "allergic to penicillin" is not forgotten for want of a vote."""
@@ -180,6 +181,7 @@ def test_three_corrections_put_a_grain_into_quarantine_and_out_of_answers(life):
     assert life.memory.texts("kettle") == [PLAIN]
 
 
+@pytest.mark.either_database
 def test_what_nobody_said_quarantines_nothing(life):
     """Weakness 15: there answers that were closed by a rule lowered a grain's usefulness as if somebody had judged."""
     grain = life.memory.store(PLAIN, **AI)
@@ -190,6 +192,7 @@ def test_what_nobody_said_quarantines_nothing(life):
     assert life.status(grain) == "active"
 
 
+@pytest.mark.either_database
 def test_a_quarantine_that_a_person_ordered_ends_by_a_person(life):
     from accounts.principals import shell
 
@@ -209,6 +212,7 @@ def test_ten_useless_answers_quarantine_and_one_caller_who_repeats_himself_does_
     assert (life.status(one), life.status(other)) == ("active", "quarantined")
 
 
+@pytest.mark.either_database
 def test_one_agent_alone_does_not_put_away_what_another_stored(life):
     """However many questions it asks: hostile votes must not hide what others rely on."""
     useless, corrected = life.memory.store(PLAIN, **AI), life.memory.store("a gate that creaks", **AI)
@@ -224,6 +228,7 @@ def test_one_agent_alone_does_not_put_away_what_another_stored(life):
     assert (life.status(useless), life.status(corrected)) == ("quarantined", "quarantined")
 
 
+@pytest.mark.either_database
 def test_a_person_may_put_away_alone_what_an_agent_stored(life):
     grain = life.memory.store(PLAIN, **AI)
     for number in range(10):
@@ -247,6 +252,7 @@ def test_votes_taken_back_bring_a_grain_out_of_quarantine(life):
     assert Transition.objects.order_by("id").last().why == "no reason left"
 
 
+@pytest.mark.either_database
 def test_what_was_said_before_somebody_released_a_grain_is_settled(life):
     grain = life.memory.store(PLAIN, **AI)
     for number in range(10):
@@ -281,6 +287,7 @@ def _widely_useful(life):
     return grain
 
 
+@pytest.mark.either_database
 def test_what_somebody_made_a_working_grain_no_rule_makes_core_again(life):
     grain = _widely_useful(life)
     life.rounds("age")
