@@ -138,5 +138,7 @@ def test_help_names_exactly_the_actions_that_take_an_option():
     assert help_of["value"] == "append: Value that append adds."
     assert help_of["patch"].startswith("patch: Object that patch merges:")
     assert help_of["version"] == "restore: Version that restore writes again. history: Version whose value is read."
-    assert help_of["limit"] == "list: Keys per page. Default 100. history: Page size. Default 100."
+    assert help_of["limit"] == (
+        "list: Keys per page. Default 100. history: Page size. Default 100. passages: Page size. Default 50."
+    )
     assert help_of["ttl_secs"].startswith("write, cas, touch, incr, append, patch, restore: Lifetime in seconds.")
