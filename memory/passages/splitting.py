@@ -40,9 +40,13 @@ def split_text(text: str) -> list[Passage]:
 
 
 def _blocks(text: str) -> Iterator[Passage]:
-    """Paragraphs, lists and code blocks as they stand, each with its heading."""
-    heading, lines, first, fence = "", list[str](), 1, ""
-    for number, line in enumerate(text.splitlines(), 1):
+    """Paragraphs, lists and code blocks as they stand. The first below a heading begins with it, and with those above.
+
+    Headings without anything below them are left out.
+    """
+    heading, fence, all_lines = "", "", text.splitlines()
+    lines, first, titled = list[str](), 1, 0  # `titled`: number of the first heading that waits for its block
+    for number, line in enumerate(all_lines, 1):
         mark = _FENCE.match(line)
         title = None if fence else _HEADING.match(line)
         if title or (not fence and not line.strip()):
@@ -50,10 +54,11 @@ def _blocks(text: str) -> Iterator[Passage]:
                 yield Passage("\n".join(lines), first, number - 1, heading)
             lines = []
             if title:
-                heading = title[2].strip("# ")[:200]
+                heading, titled = title[2].strip("# ")[:200], titled or number
             continue
         if not lines:
-            first = number
+            first, titled = titled or number, 0
+            lines = all_lines[first - 1 : number - 1]
         lines.append(line)
         if mark and (not fence or mark[1] == fence):
             fence = "" if fence else mark[1]
@@ -61,7 +66,7 @@ def _blocks(text: str) -> Iterator[Passage]:
                 yield Passage("\n".join(lines), first, number, heading)
                 lines = []
     if lines:
-        yield Passage("\n".join(lines), first, first + len(lines) - 1, heading)
+        yield Passage("\n".join(lines), first, len(all_lines), heading)
 
 
 def _joined(blocks: Iterator[Passage]) -> Iterator[Passage]:

@@ -128,7 +128,7 @@ def test_the_dossier_leads_to_the_source_and_back(alice, with_recall):
         assert (one["id"], one["content"]) == (found[kind]["id"], found[kind]["content"])
         assert (one["recalls"], one["useful"], one["not_useful"]) == numbers[kind], kind
         assert one["current"] is True and listed["next_cursor"] is None
-    assert (lists["passage"]["passages"][0]["first_line"], lists["passage"]["passages"][0]["heading"]) == (3, "Beans")
+    assert (lists["passage"]["passages"][0]["first_line"], lists["passage"]["passages"][0]["heading"]) == (1, "Beans")
     # Pages, and what only earlier versions have.
     alice.write("garden/plan.md", "\n\n".join(f"# {number}\n\nBeans of the year {number}." for number in range(5)))
     worker.drain()

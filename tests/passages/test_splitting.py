@@ -26,9 +26,16 @@ def lines_of(text, passage):
 
 def test_headings_paragraphs_and_code_blocks():
     found = split_text(PLAN)
-    assert [(one.heading, one.first, one.last) for one in found] == [("Garden", 3, 3), ("Water", 7, 13)]
-    assert found[0].text == "Sow the beans in March."
+    assert [(one.heading, one.first, one.last) for one in found] == [("Garden", 1, 3), ("Water", 5, 13)]
+    assert found[0].text == "# Garden\n\nSow the beans in March."
     assert "def water(bed):\n\n    return bed" in found[1].text
+
+
+def test_a_passage_has_the_headings_right_above_it():
+    found = split_text("# Garden\n\n## Beans\n\nSow in March.\n\n## Nothing yet\n")
+    assert [(one.text, one.heading, one.first) for one in found] == [
+        ("# Garden\n\n## Beans\n\nSow in March.", "Beans", 1)
+    ]
 
 
 def test_short_paragraphs_of_one_heading_are_joined_and_long_ones_are_not():
