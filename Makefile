@@ -114,12 +114,13 @@ $(VENV)/.dev: requirements.txt requirements-dev.txt requirements-models.txt cons
 	@PYTHON=$(PYTHON) scripts/install $(VENV) dev
 	@touch $@ $(VENV)/.runtime
 
-# The adapters beside the frameworks' own stores. The frameworks need other versions of packages than the server, so
+# The adapters beside the frameworks' own stores, and flyte on an exported store. The frameworks need other versions of packages than the server, so
 # they have an environment of their own.
 ADAPTERS := $(VENV)/.adapters
 
 adapters: $(ADAPTERS)/.installed
 	$(BIN)/python -m tests.adapters $(ADAPTERS)/bin/python
+	FLUX_TESTS_FLYTE=$(CURDIR)/$(ADAPTERS)/bin/python $(BIN)/python -m pytest -q -p no:xdist tests/artifacts/test_trees.py -k flyte
 
 $(ADAPTERS)/.installed: requirements-adapters.txt constraints-adapters.txt | $(VENV)/.dev
 	@echo "Installing the frameworks of the adapters ..."
