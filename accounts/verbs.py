@@ -16,7 +16,6 @@ from accounts import audit
 from accounts.authorise import authorise
 from accounts.principals import Principal
 from fluxcore import events
-from fluxcore.canonical_json import refuse_surrogates
 from fluxcore.errors import FluxError, Forbidden, Invalid
 from fluxcore.writes import booth, idempotency, limits, write_locks
 from fluxcore.writes.limits import Ticket
@@ -231,7 +230,4 @@ def _expectation(precondition: Precondition) -> list[Any]:
 def _checked_reason(reason: str) -> str:
     if not isinstance(reason, str) or len(reason) > MAX_REASON:
         raise Invalid(f"The reason is too long: at most {MAX_REASON} characters.", field="reason")
-    if "\0" in reason:
-        raise Invalid("reason must be a text without NUL.", field="reason")
-    refuse_surrogates(reason, name="reason")
     return reason

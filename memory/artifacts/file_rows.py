@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import connection
 
+from accounts import audit
 from accounts.authorise import may
 from accounts.verbs import RunningCall
 from flux import paths
@@ -59,7 +60,7 @@ class NewVersion:
 
 
 def writer_of(call: RunningCall, actor: str | None) -> Writer:
-    return Writer(call.principal.actor, actor or "", call.reason, clock.now())
+    return Writer(call.principal.actor, actor or "", audit.readable(call.reason, 500), clock.now())
 
 
 def check_writable(call: RunningCall, store: StoreState, path: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from accounts import audit
 from accounts.verbs import RunningCall
 from fluxcore import clock, events
 from fluxcore.errors import Conflict
@@ -54,7 +55,7 @@ def open_or_update(call: RunningCall, subject: Subject, proposal: Proposal) -> R
         "title": proposal.title,
         "origin": proposal.origin,
         "label": proposal.label,
-        "reason": call.reason,
+        "reason": audit.readable(call.reason, 500),
         "updated_at": now,
         "updated_by": actor,
     }
@@ -90,7 +91,7 @@ def withdraw(call: RunningCall, subject: Subject) -> None:
 def decide(call: RunningCall, row: ReviewItem, state: str) -> None:
     """End an open item. Of two callers at once one gets a conflict."""
     row.state, row.decided_at, row.decided_by = state, clock.now(), call.principal.actor
-    row.decision_reason = call.reason
+    row.decision_reason = audit.readable(call.reason, 500)
     names = ("state", "decided_at", "decided_by", "decision_reason")
     changed = {name: getattr(row, name) for name in names}
     if not ReviewItem.objects.filter(pk=row.pk, state=OPEN).update(**changed):
