@@ -30,7 +30,7 @@ def main() -> None:
     for number in range(1, ROUNDS + 2):  # the first round warms up
         texts = _texts(number)
         indexed.append(_index(with_files, f"{number}.md", texts))
-        stored.append(_store(plain if number == 1 else _space(f"plain {number}"), texts))
+        stored.append(_store(_space(f"plain {number}"), texts))
     after = [_recalls(plain) for _ in range(ROUNDS + 1)][1:]
     rows = [
         _row(indexed[1:], stored[1:], f"index {PASSAGES} passages ÷ store them as memories", "≤ 1.1", 1e3, "ms"),
