@@ -30,10 +30,10 @@ _SILENT: dict[str, Any] = {
 }
 
 
-def text_budget(given: Any) -> int:
+def text_budget(given: Any, *, usual: int = USUAL_TOKENS) -> int:
     """Bytes for the texts of an answer, from the caller's maximum number of tokens."""
     if given is None:
-        given = USUAL_TOKENS
+        given = usual
     if type(given) is not int or not FEWEST_TOKENS <= given <= MOST_TOKENS:
         raise Invalid(f"max_tokens must be a whole number from {FEWEST_TOKENS} to {MOST_TOKENS}.", field="max_tokens")
     return given * BYTES_PER_TOKEN
@@ -53,13 +53,13 @@ def compact_grain(full: dict[str, Any]) -> dict[str, Any]:
 
 
 def _short_citation(full: dict[str, Any]) -> dict[str, Any]:
-    """Store, file and lines, or store and message, or place and key."""
+    """Store, file and lines, or store and message, or place and key; the store as the tools for stores take it."""
     if "place" in full:
         return dict(full)
     if "path" not in full:
-        return {"store": full["key"], "message": full["message"]}
+        return {"store": full["reference"], "message": full["message"]}
     lines = f"{full['first_line']}-{full['last_line']}"
-    return {"store": full["key"], "path": full["path"], "version": full["version"], "lines": lines}
+    return {"store": full["reference"], "path": full["path"], "version": full["version"], "lines": lines}
 
 
 def fit_grains(grains: Iterable[dict[str, Any]], budget: int) -> tuple[list[dict[str, Any]], int]:
@@ -90,3 +90,21 @@ def shorten_text(text: str, budget: int) -> str:
     if len(raw) <= budget:
         return text
     return raw[: max(budget - len(CUT.encode()), 0)].decode(errors="ignore").rstrip() + CUT
+
+
+def fit_lines(text: str, budget: int) -> tuple[str, int, bool]:
+    """The first lines of a text that fit into so many bytes of JSON, their number, and whether the last one is cut.
+
+    There is at least one: if it alone is too long, its beginning.
+    """
+    kept, left = list[str](), budget
+    *lines, rest = text.split("\n")
+    for line in (*(f"{line}\n" for line in lines), *((rest,) if rest else ())):
+        size = len(orjson.dumps(line)) - len('""')
+        if size > left:
+            if kept:
+                break
+            return shorten_text(line, budget * len(line.encode()) // size), 1, True
+        kept.append(line)
+        left -= size
+    return "".join(kept), len(kept), False

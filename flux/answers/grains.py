@@ -182,6 +182,7 @@ class Citation(TypedDict):
     """Where a passage (`path`), a message (`message`) or a value (`place`) is from."""
 
     store: NotRequired[str]
+    reference: NotRequired[str]  # how calls name the store: its key, or its id if its key alone does not name it
     place: NotRequired[str]
     key: str
     path: NotRequired[str]

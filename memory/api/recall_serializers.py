@@ -97,6 +97,9 @@ class CitationSerializer(serializers.Serializer[None]):
     """Where a passage, message or value is from."""
 
     store = serializers.UUIDField(required=False, help_text="Of a passage or message.")
+    reference = serializers.CharField(
+        required=False, help_text="How calls name the store: its key, or its id if its key alone does not name it."
+    )
     place = serializers.CharField(required=False, help_text="Of a value: agents/NAME or boards/NAME.")
     key = serializers.CharField(help_text="Key of the store, or of the value.")
     path = serializers.CharField(required=False, help_text="Of a passage: the file.")

@@ -70,6 +70,12 @@ def target(store: Store) -> str:
     return target_of(store.org, store.project, store.domain, store.key)
 
 
+def reference(store: Store) -> str:
+    """How calls name a store: by its key, or by its id if its key alone does not name it."""
+    usual = target(store) == store.key and as_uuid(store.key) is None
+    return store.key if usual else str(store.uuid)
+
+
 def _target_of_ref(principal: Principal, ref: Any, *, deleted: bool = False) -> str:
     """The target of a store that may not exist. Only an id needs a look at the table."""
     if not isinstance(ref, str):

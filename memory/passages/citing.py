@@ -93,7 +93,7 @@ class StoreSource:
 
 def _citation(store: Store, file: File | None, row: GrainSource) -> dict[str, Any]:
     """Where a grain is from, as answers show it."""
-    found: dict[str, Any] = {"store": str(store.uuid), "key": store.key}
+    found: dict[str, Any] = {"store": str(store.uuid), "key": store.key, "reference": names.reference(store)}
     if file is None:
         return {**found, "message": row.message, "session": row.session}
     return {

@@ -64,6 +64,7 @@ def test_a_question_is_answered_from_a_file_before_and_after_an_edit(alice):
     assert grain["citation"] == {
         "store": str(store.uuid),
         "key": "notes",
+        "reference": "notes",
         "path": "garden/plan.md",
         "version": 1,
         "first_line": 1,

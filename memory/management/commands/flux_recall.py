@@ -116,8 +116,10 @@ def _cited(grain: dict[str, Any]) -> str:
     if "place" in found:
         return f"{found['place']} {found['key']} (version {found['version']})"
     if "path" not in found:
-        return f"{found['key']} message {found['message']}"
-    return f"{found['key']}/{found['path']}:{found['first_line']}-{found['last_line']} (version {found['version']})"
+        return f"{found['reference']} message {found['message']}"
+    return (
+        f"{found['reference']}/{found['path']}:{found['first_line']}-{found['last_line']} (version {found['version']})"
+    )
 
 
 def _bar(share: float) -> Text:
