@@ -204,6 +204,7 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "COMPONENT_SPLIT_REQUEST": True,
     "SCHEMA_PATH_PREFIX": "/api/v1",
+    "PATH_CONVERTER_OVERRIDES": {"text": str},
     "PREPROCESSING_HOOKS": ["memory.api.schema.only_versioned_paths"],
     "POSTPROCESSING_HOOKS": ["memory.api.schema.add_common_answers"],
 }

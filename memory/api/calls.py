@@ -20,6 +20,7 @@ from fluxcore.errors import Invalid
 from fluxcore.writes import preconditions
 from memory.api import parsers
 from memory.api.calls_schema import CallSchema
+from memory.api.converters import TEXT
 from memory.api.views import RestView as View
 from memory.api.views import json_answer, principal, write_options
 
@@ -132,9 +133,9 @@ def routes(calls: Iterable[type[Call]]) -> list[tuple[str, Any]]:
 
 
 def route(path: str) -> str:
-    """Django's route of a path, for example `agents/<str:agent>/kv/<path:key>`: a key may contain slashes."""
+    """Django's route of a path, for example `agents/<str:agent>/kv/<text:key>`: a key may contain slashes."""
     for name in WITH_SLASHES:
-        path = path.replace(f"{{{name}}}", f"<path:{name}>")
+        path = path.replace(f"{{{name}}}", f"<{TEXT}:{name}>")
     return path.replace("{", "<str:").replace("}", ">")
 
 

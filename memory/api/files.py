@@ -24,6 +24,7 @@ from fluxcore.errors import Invalid, NotFound, UnsupportedMediaType
 from fluxcore.writes import preconditions
 from memory.api import common_serializers, parsers, streaming
 from memory.api.calls_schema import answer_serializer
+from memory.api.converters import TEXT
 from memory.api.views import json_answer, principal, write_options
 from memory.artifacts import contents, files, proposals, reading
 from memory.artifacts.contents import NewContent
@@ -160,4 +161,4 @@ def _content_type(request: Request) -> str | None:
     return None if given in _NO_TYPE else given
 
 
-CALLS = [("stores/<str:store>/files/<path:path>", FileView.as_view())]
+CALLS = [(f"stores/<str:store>/files/<{TEXT}:path>", FileView.as_view())]

@@ -347,7 +347,7 @@ def test_in_the_table_of_the_documents():
 
 def test_in_the_capability_matrix(token, make_token):
     rows = {f"{one.method} {one.route}": one for one in declared(call_registry.calls(room=toy_room.ROOM))}
-    own, of_board = rows["GET agents/<str:agent>/measure/<path:key>"], rows["GET boards/<str:board>/measure/<path:key>"]
+    own, of_board = rows["GET agents/<str:agent>/measure/<text:key>"], rows["GET boards/<str:board>/measure/<text:key>"]
     assert (own.needs, own.refusal, of_board.needs, of_board.refusal) == (
         "memory.read",
         "memory.read:kept/by the table",
@@ -361,6 +361,6 @@ def test_in_the_capability_matrix(token, make_token):
     write = rows["PUT notes/<str:note>"]
     assert refused(bob.put("/notes/one", write.body), 403, "forbidden")["missing"] == write.refusal == "artifacts.write"
     assert rows["GET greet"].needs is None
-    page = rows["GET notes/<str:note>/pages/<path:path>"]
+    page = rows["GET notes/<str:note>/pages/<text:path>"]
     assert page.call(Api(token)).json() == {"path": "first/page", "lines": 3}
     assert rows["POST notes/<str:note>/messages"].call(Api(token)).status_code == 200

@@ -51,15 +51,14 @@ def test_half_a_character_is_no_text(alice):
     refused(alice.put(f"{MINE}/k", raw=b'{"value": "\\ud800"}'), 422, "invalid")
 
 
-@pytest.mark.parametrize("key", ["x" * 513, "a%09b", "a%00", "%7F", "%C2%85", "%EF%BF%BF", "é" * 513])
+@pytest.mark.parametrize("key", ["x" * 513, "a%09b", "a%00", "a%0Ab", "a%0A", "%7F", "%C2%85", "%EF%BF%BF", "é" * 513])
 def test_keys_that_nobody_could_name(alice, key):
     for answer in (alice.get(f"{MINE}/{key}"), alice.put(f"{MINE}/{key}", {"value": 1}), alice.delete(f"{MINE}/{key}")):
         assert refused(answer, 422, "invalid")["field"] == "key"
 
 
-@pytest.mark.parametrize("key", ["", "a%0Ab"])
-def test_an_empty_key_or_a_broken_line_is_no_address(alice, key):
-    refused(alice.put(f"{MINE}/{key}", {"value": 1}), 404, "not_found")
+def test_an_empty_key_is_no_address(alice):
+    refused(alice.put(f"{MINE}/", {"value": 1}), 404, "not_found")
 
 
 @pytest.mark.parametrize("pattern", ["", "***", "a\\", "x" * 513])

@@ -196,7 +196,7 @@ def a_store(route: Route) -> None:
     held = parsed(("artifacts.write", "transcript.write"))
     who = replace(shell(agent.space), kind="agent", name="alice", capabilities=held, agent=agent.pk)
     stores.create_store(who, key=STORE)
-    if "<path:path>" in route.route or route.route.endswith(("move", "delete")):
+    if "<text:path>" in route.route or route.route.endswith(("move", "delete")):
         for path in (FILE, "old/b.md"):
             files.put_file(who, store=STORE, path=path, content=NewContent.of(b"kept by the table"))
     if route.route.endswith("undelete"):
@@ -355,9 +355,9 @@ ROUTES: dict[str, Route] = {
         Route("POST", "grains/<str:grain>/delete", "grains.manage", {"reason": "wrong"}),
         Route("POST", "grains/<str:grain>/undelete", "grains.manage", {}),
         *declared(registry.calls()),
-        *(Route(method, "stores/<str:store>/files/<path:path>", "artifacts.write", {}) for method in ("PUT", "POST")),
-        Route("DELETE", "stores/<str:store>/files/<path:path>", "artifacts.write"),
-        Route("GET", "stores/<str:store>/files/<path:path>", "artifacts.read"),
+        *(Route(method, "stores/<str:store>/files/<text:path>", "artifacts.write", {}) for method in ("PUT", "POST")),
+        Route("DELETE", "stores/<str:store>/files/<text:path>", "artifacts.write"),
+        Route("GET", "stores/<str:store>/files/<text:path>", "artifacts.read"),
         Route("GET", "watch", "bb.read", query="?place=boards/main&wait=0", missing="bb.read@main"),
         Route(
             "POST",
