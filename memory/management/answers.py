@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 from rich.text import Text
 
@@ -21,23 +21,26 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _time(rfc3339: str | None) -> str:
+def format_second(rfc3339: str | None) -> str:
     """A time to the second, without fractions and zone."""
     return (rfc3339 or "")[:19]
 
 
 def _expires(answer: Any) -> str:
-    return f", expires {_time(answer['expires_at'])}Z" if answer.get("expires_at") else ""
+    return f", expires {format_second(answer['expires_at'])}Z" if answer.get("expires_at") else ""
 
 
 class AnswerCommand(FluxCommand):
     """A command that prints the answer of a declared call: as JSON for scripts, as sentences and tables for people."""
 
+    printers: ClassVar[Mapping[type[Call], Printer]] = {}  # beside those of this module
+    space = ""  # name of the space
+
     def show(self, action: str, call: type[Call], answer: Any, given: dict[str, Any]) -> None:
         self.answer(answer)
         if self.as_json:
             return
-        printer = PRINTERS.get(action) or PRINTERS.get(call)
+        printer = PRINTERS.get(action) or PRINTERS.get(call) or self.printers.get(call)
         if printer is None:
             self.console.print(Text(_json(answer)))
         else:
@@ -78,7 +81,7 @@ def _keys(command: AnswerCommand, answer: Any, given: dict[str, Any]) -> None:
             (
                 key["key"],
                 key["version"],
-                _time(key["expires_at"]),
+                format_second(key["expires_at"]),
                 key["writer"],
                 *((_json(key["value"]),) if value_column else ()),
             )
@@ -86,8 +89,7 @@ def _keys(command: AnswerCommand, answer: Any, given: dict[str, Any]) -> None:
         ],
         empty="No keys match.",
     )
-    if answer["next_cursor"]:
-        command.console.print(f"[dim]More: --cursor {answer['next_cursor']}[/]")
+    print_more(command, answer)
 
 
 def _history(command: AnswerCommand, answer: Any, given: dict[str, Any]) -> None:
@@ -97,7 +99,7 @@ def _history(command: AnswerCommand, answer: Any, given: dict[str, Any]) -> None
     command.table(
         ("version", "kind", "bytes", "by", "at"),
         [
-            (version["version"], version["kind"], version["bytes"], version["writer"], _time(version["at"]))
+            (version["version"], version["kind"], version["bytes"], version["writer"], format_second(version["at"]))
             for version in answer["versions"]
         ],
         empty="No versions.",
@@ -119,7 +121,7 @@ def _locks(command: AnswerCommand, answer: Any, given: dict[str, Any]) -> None:
     command.table(
         ("lock", "holder", "token", "expires", "note"),
         [
-            (lock["lock"], lock["holder"], lock["token"], _time(lock["expires_at"]), lock["note"])
+            (lock["lock"], lock["holder"], lock["token"], format_second(lock["expires_at"]), lock["note"])
             for lock in answer["locks"]
         ],
         empty="No locks.",
@@ -134,17 +136,28 @@ def _queues(command: AnswerCommand, answer: Any, given: dict[str, Any]) -> None:
     )
 
 
+def print_more(command: AnswerCommand, answer: Any) -> None:
+    if answer["next_cursor"]:
+        command.console.print(f"[dim]More: --cursor {answer['next_cursor']}[/]")
+
+
+def print_diff(command: AnswerCommand, diff: str) -> None:
+    """The lines of a unified diff."""
+    styles = {"+": "green", "-": "red", "@": "cyan"}
+    for line in diff.rstrip("\n").split("\n") if diff else ():
+        command.console.print(Text(visible(line), styles.get(line[:1], "")))
+
+
 def _reviews(command: AnswerCommand, answer: Any, given: dict[str, Any]) -> None:
     command.table(
         ("item", "state", "title", "by", "at"),
         [
-            (item["item"], item["state"], item["title"], item["updated_by"], _time(item["updated_at"]))
+            (item["item"], item["state"], item["title"], item["updated_by"], format_second(item["updated_at"]))
             for item in answer["items"]
         ],
         empty="Nothing waits for a decision." if given.get("state", "open") == "open" else "No items.",
     )
-    if answer["next_cursor"]:
-        command.console.print(f"[dim]More: --cursor {answer['next_cursor']}[/]")
+    print_more(command, answer)
 
 
 def _review(command: AnswerCommand, answer: Any, given: dict[str, Any]) -> None:
@@ -157,16 +170,14 @@ def _review(command: AnswerCommand, answer: Any, given: dict[str, Any]) -> None:
     change = answer.get("change", {})
     if change.get("changed_since"):
         command.notes.print(Text("The file has changed since this was proposed.", "yellow"))
-    styles = {"+": "green", "-": "red", "@": "cyan"}
-    for line in change.get("diff", "").rstrip("\n").split("\n") if change.get("diff") else ():
-        command.console.print(Text(visible(line), styles.get(line[:1], "")))
+    print_diff(command, change.get("diff", ""))
     if "no_diff" in change:
         command.line(change["no_diff"])
     if "seen" in answer:
         command.notes.print(Text(f"Accept: {typed_command('flux_review accept')} {answer['item']} {answer['seen']}"))
 
 
-def _sentence(words: Callable[[Any], str]) -> Printer:
+def sentence(words: Callable[[Any], str]) -> Printer:
     return lambda command, answer, given: command.line(words(answer))
 
 
@@ -191,23 +202,25 @@ PRINTERS: dict[str | type[Call], Printer] = {
     keys.ListKeys: _keys,
     keys.GetHistory: _history,
     boards.ListBoards: _boards,
-    boards.MakeBoard: _sentence(_made_board),
-    boards.DeleteBoard: _sentence(
+    boards.MakeBoard: sentence(_made_board),
+    boards.DeleteBoard: sentence(
         lambda answer: f"Deleted board {answer['board']} with {answer['keys']} keys and {answer['tasks']} tasks."
     ),
     boards.ListLocks: _locks,
-    boards.AcquireLock: _sentence(
-        lambda answer: f"Lock acquired, expires {_time(answer['expires_at'])}Z. Fencing token: {answer['token']}"
+    boards.AcquireLock: sentence(
+        lambda answer: (
+            f"Lock acquired, expires {format_second(answer['expires_at'])}Z. Fencing token: {answer['token']}"
+        )
     ),
-    boards.RenewLock: _sentence(lambda answer: f"Lock renewed, expires {_time(answer['expires_at'])}Z."),
-    boards.ReleaseLock: _sentence(lambda answer: "Lock released."),
-    boards.BreakLock: _sentence(lambda answer: "Lock broken."),
+    boards.RenewLock: sentence(lambda answer: f"Lock renewed, expires {format_second(answer['expires_at'])}Z."),
+    boards.ReleaseLock: sentence(lambda answer: "Lock released."),
+    boards.BreakLock: sentence(lambda answer: "Lock broken."),
     boards.ListQueues: _queues,
-    boards.AddTask: _sentence(lambda answer: f"Task added: {answer['task']}"),
-    boards.ClaimTask: _sentence(_claimed_task),
-    boards.FinishTask: _sentence(lambda answer: "Task finished."),
+    boards.AddTask: sentence(lambda answer: f"Task added: {answer['task']}"),
+    boards.ClaimTask: sentence(_claimed_task),
+    boards.FinishTask: sentence(lambda answer: "Task finished."),
     reviews.ListReviews: _reviews,
     reviews.GetReview: _review,
-    reviews.AcceptReview: _sentence(lambda answer: f"Accepted: {answer['title']}."),
-    reviews.DenyReview: _sentence(lambda answer: f"Denied: {answer['title']}."),
+    reviews.AcceptReview: sentence(lambda answer: f"Accepted: {answer['title']}."),
+    reviews.DenyReview: sentence(lambda answer: f"Denied: {answer['title']}."),
 }

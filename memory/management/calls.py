@@ -21,6 +21,7 @@ from flux.calls import registry, schema
 from flux.calls.base import Call, CallAtPlace, Write, calls_at_places
 from fluxcore.canonical_json import loads
 from fluxcore.errors import BadJSON, Invalid
+from memory.management import store_answers
 from memory.management.answers import AnswerCommand
 
 FLAGS = {"ttl_secs": "ttl", "version": "at"}  # option names that differ from the field's
@@ -102,11 +103,12 @@ def lines(calls: Iterable[type[Call]], group: str) -> dict[str, CommandLine]:
 class CallCommand(AnswerCommand):
     """A command whose actions are the declared calls of a group."""
 
+    printers = store_answers.PRINTERS
     group: ClassVar[str]
     place: ClassVar[str] = ""  # the field that names the place: by position (agent), as an option (board), or none
     # Actions that are no call, with what they take by position; `run_own` does them.
     own: ClassVar[dict[str, str]] = {}
-    own_options: ClassVar[tuple[str, ...]] = ()  # options of calls that they take, too
+    own_options: ClassVar[dict[str, tuple[str, ...]]] = {}  # options of calls that such an action takes, too
 
     def arguments(self, parser: CommandParser) -> None:
         self.lines = lines(registry.calls(self.group), self.group)
@@ -164,6 +166,7 @@ class CallCommand(AnswerCommand):
         return shell(find_space(options["space"]))
 
     def run(self, options: dict[str, Any]) -> None:
+        self.space = options["space"]
         if options["action"] in self.own:
             self._check_own(options["action"], options)
             self.run_own(options["action"], options)
@@ -181,12 +184,11 @@ class CallCommand(AnswerCommand):
         raise NotImplementedError
 
     def _check_own(self, action: str, options: dict[str, Any]) -> None:
-        takes = self.own[action]
-        if len(options["arguments"]) != len(takes.split()):
+        takes, allowed = self.own[action], self.own_options.get(action, ())
+        most = len(takes.split())
+        if not most - takes.count("[") <= len(options["arguments"]) <= most:
             raise Invalid(f"{action} takes {takes}.", field="arguments")
-        other = next(
-            (name for name in self._options() if options[name] is not None and name not in self.own_options), None
-        )
+        other = next((name for name in self._options() if options[name] is not None and name not in allowed), None)
         if other is not None:
             raise Invalid(f"{action} takes no --{_flag(other)}.", field=other)
 

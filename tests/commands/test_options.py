@@ -87,6 +87,8 @@ WORKS = [
     "flux_files show kept",
     "flux_files write kept b.md two --content-type text/markdown",
     "flux_files append kept a.md more",
+    "flux_files put kept c.bin {notes} --expected-sha=",
+    "flux_files get kept a.md {got}",
     "flux_files read kept a.md --first 1",
     "flux_files ls kept --recursive",
     "flux_files mv kept a.md c.md",
@@ -253,6 +255,11 @@ REFUSED = [
     "flux_files write kept audit/a x",
     "flux_files create kept",
     "flux_files policy kept --max-versions 0",
+    "flux_files put kept a.md {nowhere}",
+    "flux_files put kept ../a {notes}",
+    "flux_files get kept nothing -",
+    "flux_files get kept a.md {nowhere}/x",
+    "flux_files get kept a.md {got} --prefix x",
     "flux_transcript",
     "flux_transcript show nowhere",
     "flux_transcript say kept nothing",
@@ -389,6 +396,7 @@ def things(run, tmp_path, request, settings):
         "notes": tmp_path / "notes.md",
         "export": tmp_path / "export",
         "exported": tmp_path / "exported",
+        "got": tmp_path / "got.md",
         "folder": tmp_path / "folder",
     }
 
