@@ -53,8 +53,16 @@ def test_every_rest_call_is_documented():
         assert {call.split()[0] for call in listed if call.split()[1] == path} == methods
 
 
+def test_the_page_of_files_has_every_call_on_stores():
+    listed = {row[0].strip("`") for row in table(tables.ROOT / "docs/artifacts.md", "All calls") if row[0]}
+    shown = [(_shown(route), view.cls) for route, view in CALLS if route.startswith("stores")]
+    methods = ("get", "post", "put", "patch", "delete")
+    calls_on_stores = {f"{name.upper()} {path}" for path, view in shown for name in methods if hasattr(view, name)}
+    assert calls_on_stores - listed == set()
+
+
 def _shown(route: str) -> str:
-    return re.sub(r"<str:\w+>", "{id}", re.sub(r"<path:(\w+)>", r"{\1}", f"/{route}"))
+    return re.sub(r"<str:\w+>", "{id}", re.sub(r"<text:(\w+)>", r"{\1}", f"/{route}"))
 
 
 def test_every_capability_and_provenance_is_named():
