@@ -9,16 +9,14 @@ are recallable, which the store asks for if it may, else by how many words of th
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import islice
 from typing import Any
-from urllib.parse import quote, unquote
 
 from flux import errors
-from flux.adapters import needs
+from flux.adapters import graph_keys, needs
 from flux.adapters.graph_filters import fits, matches
 from flux.adapters.graph_ranking import KeyRecall, ranked
 from flux.exact import AgentMemory, Blackboard
@@ -78,16 +76,18 @@ class LangGraphStore(BaseStore):  # type: ignore[misc]
         return Item(**self._facts(entry))
 
     def _search(self, op: Any) -> list[Any]:
-        found = filter(_is_item, self._entries(op.namespace_prefix, values=True))
-        fitting = (one for one in found if fits(one["value"]["value"], op.filter or {}))
-        page = slice(op.offset, op.offset + op.limit)
+        items = filter(_is_item, self._entries(op.namespace_prefix, values=True))
+        fitting = (one for one in items if fits(one["value"]["value"], op.filter or {}))
+        page = slice(op.offset, op.offset + op.limit)  # negative ones count from the end, as in InMemoryStore
         scored: Sequence[tuple[float | None, Any]]
         if op.query:
             entries = list(fitting)
             recalled = self.recall.scores(op.query, entries) if self.recall and entries else {}
             scored = ranked(op.query, entries, recalled)[page]
         else:
-            scored = [(None, one) for one in islice(fitting, page.start, page.stop)]
+            ends = None if min(page.start, page.stop) < 0 else page.stop
+            found = list(islice(fitting, ends))[page]
+            scored = [(None, one) for one in found]
         if op.refresh_ttl:
             for _, entry in scored:
                 self._refresh(entry)
@@ -115,7 +115,7 @@ class LangGraphStore(BaseStore):  # type: ignore[misc]
                 self.keys.batch([touch | {"expected_version": entry["version"]}])
 
     def _entries(self, namespace: tuple[str, ...], *, values: bool) -> Iterator[Any]:
-        pattern, cursor = re.sub(r"([*\\])", r"\\\1", self._key(namespace, "")) + "**", None
+        pattern, cursor = graph_keys.pattern_below(self._key(namespace, "")), None
         while True:
             page = self.keys.list(pattern, values=values, limit=100 if values else 1000, cursor=cursor)
             yield from page["keys"]
@@ -124,11 +124,10 @@ class LangGraphStore(BaseStore):  # type: ignore[misc]
                 return
 
     def _key(self, namespace: tuple[str, ...], key: str) -> str:
-        """The names are escaped: any character is allowed in them, and '/' is between them."""
-        return "/".join([self.folder, *(quote(name, safe=" ") for name in (*namespace, key))])
+        return graph_keys.key_of(self.folder, (*namespace, key))
 
     def _names(self, key: str) -> tuple[str, ...]:
-        return tuple(map(unquote, key.removeprefix(f"{self.folder}/").split("/")))
+        return graph_keys.names_of(self.folder, key)
 
     def _facts(self, entry: Any) -> dict[str, Any]:
         *namespace, key = self._names(entry["key"])

@@ -40,6 +40,13 @@ STEPS = [
     _step("put an empty object", "put", ANN, "b", {}),
     _step("put any characters", "put", ANN, "c/*?%\\ ü\u0308 ✓", {"text": "Größe ✓ \u0000", "f": 1.5, "big": 2**50}),
     _step("get any characters", "get", ANN, "c/*?%\\ ü\u0308 ✓"),
+    _step("put 440 Cyrillic letters", "put", ("люди",), "ж" * 440, {"n": 1}),
+    _step("get 440 Cyrillic letters", "get", ("люди",), "ж" * 440),
+    _step("put 440 characters of CJK", "put", ("人",), "猫" * 440, {"n": 1}),
+    _step("search 440 of CJK", "search", ("人",)),
+    _step("put other forms of letters", "put", ("u\u0308", "Å", "\u1112\u1161"), "ü", {"n": 1}),
+    _step("put a precomposed label", "put", ("ü", "Å", "하"), "ü", {"n": 2}),
+    _step("search by another form", "search", ("u\u0308",)),
     _step("put a key of dots", "put", ANN, "..", {"n": 1}),
     _step("get a key of dots", "get", ANN, ".."),
     _step("put a number as key", "put", ANN, 7, {"n": 7}),
@@ -67,6 +74,9 @@ STEPS = [
     _step("search, offset 1", "search", BOB, offset=1),
     _step("search, beyond the end", "search", BOB, offset=9),
     _step("search, limit 0", "search", BOB, limit=0),
+    _step("search, limit -1", "search", BOB, limit=-1),
+    _step("search, offset -1", "search", BOB, offset=-1),
+    _step("search, offset -2, limit 1", "search", BOB, offset=-2, limit=1),
     _filter("a member", colour="red"),
     _filter("two members", colour="red", n=4),
     _filter("null", none=None),
@@ -95,6 +105,8 @@ STEPS = [
     _step("namespaces, depth 2", "list_namespaces", prefix=("users",), max_depth=2),
     _step("namespaces, limit", "list_namespaces", limit=2),
     _step("namespaces, offset", "list_namespaces", limit=2, offset=1),
+    _step("namespaces, offset -2", "list_namespaces", limit=1, offset=-2),
+    _step("namespaces, limit -1", "list_namespaces", limit=-1),
     _step("batch of all kinds", "batch", [
         PutOp(BOB, "new", {"n": 1}),
         GetOp(BOB, "new"),
@@ -260,6 +272,27 @@ def _check_lifetimes(table: Comparison, keys: AgentMemory) -> None:
     table.holds("expired: get and search", [store.get(("a",), "short"), len(store.search(("a",)))], [None, 3])
 
 
+async def _check_limits(table: Comparison, ours: Any) -> None:
+    """What InMemoryStore takes, as it keeps objects in memory, and JSON or a key of the server does not."""
+    for title, value in (
+        ("2^53", 2**53),
+        ("NaN", float("nan")),
+        ("infinity", float("inf")),
+        ("a datetime", datetime.now(UTC)),
+        ("bytes", b"x"),
+    ):
+        answer = await outcome(ours.put, ("limits",), "a", {"value": value})
+        table.holds(f"refused: {title}", answer is not None)
+    for title, method, given in (
+        ("put", ours.put, (("limits",), "x" * 600, {})),
+        ("get", ours.get, (("limits",), "x" * 600)),
+        ("search", ours.search, (("x" * 600,),)),
+    ):
+        answer = await outcome(method, *given)
+        table.holds(f"{title}: 600 characters", str(answer).partition(" take ")[0], "ValueError: Namespace and key")
+    table.holds("nothing of it is there", ours.search(("limits",)), [])
+
+
 async def main() -> None:
     logging.getLogger("langgraph.store.memory").setLevel(logging.ERROR)  # it recommends numpy for its vectors
     with FluxClient() as client:
@@ -268,6 +301,7 @@ async def main() -> None:
         ours = LangGraphStore(keys)
         await _compare(table, ours, "")
         _compare_queries(table, ours)
+        await _check_limits(table, ours)
         _check_recall(table, keys)
         _compare_graphs(table, ours)
         _check_lifetimes(table, keys)

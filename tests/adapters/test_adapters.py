@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from flux import adapters
-from flux.adapters import memory_commands
+from flux.adapters import graph_keys, memory_commands
+from flux.calls.rules import MAX_KEY, normal_key
 from flux.client import FluxClient
+from fluxcore import globs
 from memory.artifacts import moving
 from tests.adapters.__main__ import examples, programs
 
@@ -36,6 +38,44 @@ def test_it_names_the_package_that_is_missing(monkeypatch, name):
 
 def test_sessions_need_no_import_of_their_framework(monkeypatch):
     assert imported_without(monkeypatch, "openai_agents", "agents").OpenAISession
+
+
+NAMES = (
+    "plain name_.-~1",
+    "a/b",
+    "*",
+    "..",
+    "%2F",
+    "\\",
+    "\0\n",
+    "",
+    "ж猫é",
+    "हिन्दी",
+    "u\u0308",
+    "\u212b",
+    "\u1112\u1161",
+    "✓🙂",
+    "\u202e",
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_keys_of_items_are_keys_of_the_server_and_lead_back(name):
+    key = graph_keys.key_of("any*/where", (name, name))
+    assert normal_key(key) == key
+    assert graph_keys.names_of("any*/where", key) == (name, name)
+    assert globs.matches(graph_keys.pattern_below(graph_keys.key_of("any*/where", (name, ""))), key)
+
+
+def test_names_of_items_have_different_keys():
+    assert len({graph_keys.key_of("f", (name,)) for name in NAMES}) == len(NAMES)
+
+
+@pytest.mark.parametrize("letter", ["x", "ж", "猫", "ह", "하", "✓"])
+def test_letters_of_any_script_take_one_character_of_a_key(letter):
+    assert len(graph_keys.key_of("f", (letter * 510,))) == MAX_KEY
+    with pytest.raises(ValueError, match=r"take 513 characters .* At most 512"):
+        graph_keys.key_of("f", (letter * 511,))
 
 
 def test_they_are_thin():
