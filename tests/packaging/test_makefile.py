@@ -20,18 +20,19 @@ from tests.packaging.test_runtime import needed_by
 MAKEFILE = (ROOT / "Makefile").read_text()
 TARGETS = set(re.findall(r"^([a-z]+):", MAKEFILE, re.MULTILINE))
 ADAPTERS_INPUTS = ("requirements-adapters.txt", "constraints-adapters.txt")
+FLYTE = "requirements-flyte.txt"
 RUNTIME_INPUTS = ("requirements.txt", "requirements-models.txt", "constraints.txt", "scripts/install")
 
 
 @pytest.fixture
 def built(tmp_path):
     """What make looks at, with an environment that is up to date; a function that says what a target would do."""
-    for name in ("Makefile", "requirements-dev.txt", *ADAPTERS_INPUTS, *RUNTIME_INPUTS):
+    for name in ("Makefile", "requirements-dev.txt", FLYTE, *ADAPTERS_INPUTS, *RUNTIME_INPUTS):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
         os.utime(tmp_path / name, (time.time() - 200,) * 2)
     (tmp_path / ".venv" / ".adapters").mkdir(parents=True)
-    for stamp in (".runtime", ".dev", ".adapters/.installed"):
+    for stamp in (".runtime", ".dev", ".adapters/.installed", ".adapters/.flyte"):
         (tmp_path / ".venv" / stamp).touch()
         os.utime(tmp_path / ".venv" / stamp, (time.time() - 100,) * 2)
     # Under `make test` these would hand this make the flags of the outer one.
@@ -98,6 +99,34 @@ def test_a_touched_file_of_the_adapters_rebuilds_their_environment_alone(built, 
     assert "venv --clear .venv/.adapters" in plan("adapters")
     assert "scripts/install" not in plan("adapters")
     assert "adapters" not in plan("run")
+
+
+def test_flyte_has_a_step_of_its_own(built):
+    folder, plan = built
+    assert "-k flyte" in plan("adapters")
+    (folder / FLYTE).touch()
+    assert "venv --clear" not in plan("adapters") and f"-r {FLYTE}" in plan("adapters")
+
+
+@pytest.mark.parametrize("installs", [True, False])
+def test_adapters_are_compared_where_flyte_does_not_install(built, installs):
+    """Programs that only say what they were asked to do, but for the installation of flyte, which fails or not."""
+    folder, _ = built
+    (folder / ".venv/.adapters/.flyte").unlink()
+    for place, ends in (
+        (".venv/bin/python", True),
+        (".venv/bin/uv", installs),
+        (".venv/.adapters/bin/python", installs),
+    ):
+        program = folder / place
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(f"#!/bin/sh\necho ran $(basename $0) $*\nexit {0 if ends else 1}\n")
+        program.chmod(0o755)
+    environment = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    done = subprocess.run(["make", "-C", str(folder), "adapters"], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "ran python -m tests.adapters" in done.stdout
+    assert ("-k flyte" in done.stdout, "SKIPPED: flyte" in done.stdout) == (installs, not installs)
 
 
 @pytest.mark.parametrize("target", ["run", "test"])

@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name
 from tests.packaging.project_files import ROOT
 
 FILES = ("requirements.txt", "requirements-dev.txt", "requirements-models.txt", "requirements-s3.txt")
-ADAPTERS = "requirements-adapters.txt"
+ADAPTERS = ("requirements-adapters.txt", "requirements-flyte.txt")
 
 
 def pins(name: str) -> list[tuple[str, str]]:
@@ -29,7 +29,7 @@ def lock(name: str = "constraints.txt") -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("name", [*FILES, ADAPTERS])
+@pytest.mark.parametrize("name", [*FILES, *ADAPTERS])
 def test_every_direct_pin_has_a_reason(name):
     assert pins(name)
     assert [pin for pin, reason in pins(name) if len(reason) < 5] == []
@@ -46,7 +46,7 @@ def test_every_direct_pin_is_in_the_lock_with_the_same_version(name):
 
 def test_the_frameworks_of_the_adapters_have_a_lock_of_their_own():
     locked, ours = lock("constraints-adapters.txt"), lock()
-    for pin, _ in pins(ADAPTERS):
+    for pin, _ in (pin for name in ADAPTERS for pin in pins(name)):
         requirement = Requirement(pin)
         assert locked[canonicalize_name(requirement.name)] in requirement.specifier, pin
     assert locked["httpx2"] == ours["httpx2"]  # the client is compared as it is installed
