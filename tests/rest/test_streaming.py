@@ -131,6 +131,25 @@ def test_64_megabytes_go_up_and_come_down_in_little_memory(server):
     assert server.incoming() == []
 
 
+def test_a_file_of_64_megabytes_is_put_and_read_in_little_memory(server):
+    """The same of the calls on files of a store, which also hash, count and index what they write."""
+    server.call("PUT", "/stores", {"key": "large", "recallable": True})
+    path, content = "/stores/large/files/a.bin", random.Random(7).randbytes(CAP)
+    for warm in ("PUT", "POST", "GET"):
+        server.call(warm, "/stores/large/files/warm.bin", None if warm == "GET" else b"x" * MEGABYTE)
+    server.forget_peak()
+    before = server.peak()
+    stored = server.call("PUT", path, content)
+    assert (stored.status, stored.json()["sha"], stored.json()["bytes"]) == (200, sha(content), CAP)
+    up = server.peak() - before
+    found = server.call("GET", path)
+    down = server.peak() - before
+    print(f"server memory: +{up / MEGABYTE:.1f} MB after 64 MB up, +{down / MEGABYTE:.1f} MB after 64 MB down")
+    assert (found.status, sha(found.body)) == (200, sha(content))
+    assert up < 32 * MEGABYTE and down < 32 * MEGABYTE
+    assert server.incoming() == []
+
+
 def test_a_caller_that_does_not_read_costs_no_memory(server):
     content = random.Random(6).randbytes(CAP)
     digest = put(server, content).json()["digest"]
