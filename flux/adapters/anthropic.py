@@ -21,17 +21,16 @@ except ImportError as error:
 
 
 def _call(name: str) -> Any:
-    """A method of the tool that makes the calls of a command."""
+    """A method of the tool that runs a command, which with this client never waits."""
 
     def run(self: Any, command: Any = None) -> str:
-        steps, answer = getattr(self.commands, name)(command), None
         try:
-            while True:
-                answer = steps.send(answer)
+            getattr(self.commands, name)(command).send(None)
         except StopIteration as end:
             return str(end.value)
         except (FluxError, ValueError) as error:
             raise ToolError(str(error)) from error
+        raise TypeError("The client must be a FluxClient; for an AsyncFluxClient there is AsyncAnthropicMemoryTool.")
 
     return run
 
@@ -40,18 +39,8 @@ def _async_call(name: str) -> Any:
     """The same with a client whose answers are awaited."""
 
     async def run(self: Any, command: Any = None) -> str:
-        steps = getattr(self.commands, name)(command)
         try:
-            waiting = next(steps)
-            while True:
-                try:
-                    answer = await waiting
-                except FluxError as error:
-                    waiting = steps.throw(error)
-                else:
-                    waiting = steps.send(answer)
-        except StopIteration as end:
-            return str(end.value)
+            return str(await getattr(self.commands, name)(command))
         except (FluxError, ValueError) as error:
             raise ToolError(str(error)) from error
 

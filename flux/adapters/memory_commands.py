@@ -1,13 +1,14 @@
 """Commands of Anthropic's memory tool as calls of a client; `flux/adapters/anthropic.py` makes them a tool.
 
-A command is a generator: it yields what a method of the client returns, an answer or an awaitable, and is sent the
-answer. So both clients make the same commands.
+The commands are coroutines for both clients: of the one that blocks every answer is there at once, so that they never
+wait.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Generator
+from collections.abc import Callable
+from inspect import isawaitable
 from typing import Any
 
 from flux import errors
@@ -18,7 +19,6 @@ from flux.errors import FluxError
 
 PAGE = 1000  # files of one answer, and of one deletion
 TRIES = 50  # of an edit, while others change the same file
-Steps = Generator[Any, Any, str]
 
 
 class MemoryCommands:
@@ -27,103 +27,108 @@ class MemoryCommands:
     def __init__(self, client: FluxClient | AsyncFluxClient, store: str) -> None:
         self.client, self.store = client, store
 
-    def view(self, command: Any) -> Steps:
-        text = yield from self._text(command.path)
+    async def view(self, command: Any) -> str:
+        text = await self._text(command.path)
         if text is not None:
             return memory_text.file_view(command.path, text, command.view_range)
         path, cursor, sizes = path_in_store(command.path), None, dict[str, int]()
         while True:
-            page = yield self.client.list_files(self.store, path, limit=PAGE, cursor=cursor)
+            page = await _done(self.client.list_files(self.store, path, limit=PAGE, cursor=cursor))
             sizes |= {file["path"].removeprefix(f"{path}/"): file["bytes"] for file in page["files"]}
             cursor = page["next_cursor"]
             if cursor is None:
                 break
         return memory_text.folder_view(command.path, sizes)
 
-    def create(self, command: Any) -> Steps:
+    async def create(self, command: Any) -> str:
         path, refused = path_in_store(command.path), ValueError(f"File {command.path} already exists")
         if path == FOLDER:
             raise refused
         try:
-            yield self.client.put_file(self.store, path, command.file_text, expected_sha="")
+            await _done(self.client.put_file(self.store, path, command.file_text, expected_sha=""))
         except errors.Conflict as refusal:
             if refusal.details.get("path") != path:  # a file is where the path needs a folder
                 raise
             raise refused from refusal
         return f"File created successfully at: {command.path}"
 
-    def str_replace(self, command: Any) -> Steps:
+    async def str_replace(self, command: Any) -> str:
         def change(text: str) -> tuple[str, str]:
             return memory_text.replaced(command.path, text, command.old_str, command.new_str)
 
-        return (yield from self._edit(command.path, change))
+        return await self._edit(command.path, change)
 
-    def insert(self, command: Any) -> Steps:
+    async def insert(self, command: Any) -> str:
         def change(text: str) -> tuple[str, str]:
             new = memory_text.inserted(text, command.insert_line, command.insert_text)
             return new, f"The file {command.path} has been edited."
 
-        return (yield from self._edit(command.path, change))
+        return await self._edit(command.path, change)
 
-    def delete(self, command: Any) -> Steps:
+    async def delete(self, command: Any) -> str:
         path = path_in_store(command.path)
         if path == FOLDER:
             raise ValueError("Cannot delete the /memories directory itself")
         try:
-            yield self.client.delete_files(self.store, path)
+            await _done(self.client.delete_files(self.store, path))
         except errors.NotFound as refusal:
             raise _unknown(refusal, command.path) from refusal
         return f"Successfully deleted {command.path}"
 
-    def rename(self, command: Any) -> Steps:
+    async def rename(self, command: Any) -> str:
         old, new = path_in_store(command.old_path), path_in_store(command.new_path)
         if old == FOLDER:
             raise ValueError("Cannot rename the /memories directory itself")
-        if new == FOLDER or (yield self.client.list_files(self.store, new, limit=1))["files"]:
+        if new == FOLDER or (await _done(self.client.list_files(self.store, new, limit=1)))["files"]:
             raise ValueError(f"The destination {command.new_path} already exists")
         try:
-            yield self.client.move_files(self.store, old, new, recursive=True)
+            await _done(self.client.move_files(self.store, old, new, recursive=True))
         except errors.NotFound as refusal:
             raise _unknown(refusal, command.old_path) from refusal
         return f"Successfully renamed {command.old_path} to {command.new_path}"
 
-    def clear_all_memory(self, _: None) -> Steps:
-        while (page := (yield self.client.list_files(self.store, FOLDER, limit=PAGE)))["files"]:
+    async def clear_all_memory(self, _: None) -> str:
+        while (page := (await _done(self.client.list_files(self.store, FOLDER, limit=PAGE))))["files"]:
             if page["next_cursor"] is None:
-                yield self.client.delete_files(self.store, FOLDER)
+                await _done(self.client.delete_files(self.store, FOLDER))
             else:  # more than one call deletes
                 for file in page["files"]:
-                    yield self.client.delete_file(self.store, file["path"])
+                    await _done(self.client.delete_file(self.store, file["path"]))
         return "All memory cleared"
 
-    def _text(self, shown: str) -> Generator[Any, Any, str | None]:
+    async def _text(self, shown: str) -> str | None:
         """The text of a file; None for a folder."""
         path = path_in_store(shown)
         try:
             if path != FOLDER:
-                content: bytes = yield self.client.get_file(self.store, path)
+                content: bytes = await _done(self.client.get_file(self.store, path))
                 return content.decode()
         except UnicodeDecodeError as error:
             raise ValueError(f"The file {shown} is not text in UTF-8.") from error
         except errors.NotFound as refusal:
-            if not (yield self.client.list_files(self.store, path, limit=1))["files"]:
+            if not (await _done(self.client.list_files(self.store, path, limit=1)))["files"]:
                 raise _unknown(refusal, shown, ". Please provide a valid path.") from refusal
         return None
 
-    def _edit(self, shown: str, change: Callable[[str], tuple[str, str]]) -> Steps:
+    async def _edit(self, shown: str, change: Callable[[str], tuple[str, str]]) -> str:
         """Write what `change` makes of the text; of the new text if somebody else was faster."""
         for _ in range(TRIES):
-            text = yield from self._text(shown)
+            text = await self._text(shown)
             if text is None:
                 raise ValueError(f"The path {shown} is not a file.")
             new, answer = change(text)
             sha = hashlib.sha256(text.encode()).hexdigest()
             try:
-                yield self.client.put_file(self.store, path_in_store(shown), new, expected_sha=sha)
+                await _done(self.client.put_file(self.store, path_in_store(shown), new, expected_sha=sha))
             except errors.Conflict:
                 continue
             return answer
         raise ValueError(f"The file {shown} is being changed by others. Nothing was written; try again.")
+
+
+async def _done(answer: Any) -> Any:
+    """What a method of either client answered."""
+    return await answer if isawaitable(answer) else answer
 
 
 def _unknown(refusal: FluxError, shown: str, more: str = "") -> Exception:
