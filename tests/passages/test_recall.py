@@ -252,7 +252,7 @@ def test_old_passages_are_gone_after_a_while(alice, configure):
     alice.delete("/stores/notes/files/plan.md")
     worker.drain()
     configure(STORE_UNDELETE_DAYS=1)
-    Grain.objects.update(valid_to=clock.now() - timedelta(days=2))
+    File.objects.update(written_at=clock.now() - timedelta(days=2))
     jumped = UptimeClock.objects.create(pk=1, at=clock.now() - timedelta(days=900), lived=10.0)
     booth.write(jobs.ask_to_erase)
     worker.drain()
