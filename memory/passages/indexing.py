@@ -97,7 +97,8 @@ def _note(space: int, file: File, places: dict[int, Passage]) -> None:
     """Write where passages are in a version; a source whose lines are the same as in the version before goes on."""
     known = GrainSource.objects.filter(file=file.pk, message=None)
     before = known.aggregate(version=Max("last"))["version"] or 0
-    kept = {row.grain_id: row for row in known.filter(last=before)} if _follows(file, before) else {}
+    rows = known.filter(last=before).order_by("current", "pk") if _follows(file, before) else []
+    kept = {row.grain_id: row for row in rows}
     going_on, new = list[int](), list[tuple[object, ...]]()
     for number, one in places.items():
         row, here = kept.get(number), (one.first, one.last, one.heading)

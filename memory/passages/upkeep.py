@@ -18,7 +18,7 @@ from memory.grains.made import close_made
 from memory.grains.models import Grain
 from memory.keyvalue.models import Item, Revision, RevisionKind
 from memory.passages.indexing import close_unused
-from memory.passages.models import GrainSource, ValueSource
+from memory.passages.models import GrainSource, IndexedTranscript, ValueSource
 
 PAGE = 50  # grains of one write
 ACTOR = "worker"
@@ -37,6 +37,7 @@ def erase_removed(run: Run) -> None:
     oldest = clock.now() - timedelta(days=config.current().STORE_UNDELETE_DAYS)
     for gone in (_gone_with_store(oldest), _gone_passages(oldest), _gone_messages(oldest)):
         _forget_sources(gone)
+    booth.write(IndexedTranscript.objects.filter(~Exists(Store.objects.filter(pk=OuterRef("store")))).delete)
     kept = Revision.objects.filter(item=OuterRef("item"), version=OuterRef("version"), kind=RevisionKind.WRITTEN)
     _erase(ValueSource.objects.filter(~Exists(kept), current=False), clock.now())
 

@@ -169,6 +169,19 @@ def test_versions_older_than_the_retention_are_recalled_and_stored_no_more(alice
     assert [grain.text for grain in Grain.objects.all()] == [text("April")]
 
 
+def test_a_renamed_file_is_found_by_those_who_may_read_its_new_path(alice, with_recall):
+    readers = {folder: with_recall(f"artifacts.read:notes/{folder}/**", name=folder) for folder in ("old", "new")}
+    write(alice, "March", path="old/plan.md")
+    assert {folder: len(found(api)) for folder, api in readers.items()} == {"old": 1, "new": 0}
+    alice.post("/stores/notes/move", {"path": "old/plan.md", "to": "new/plan.md"})
+    worker.drain()
+    assert {folder: len(found(api)) for folder, api in readers.items()} == {"old": 0, "new": 1}
+    alice.post("/stores/notes/move", {"path": "new/plan.md", "to": "old/plan.md"})
+    worker.drain()
+    assert {folder: len(found(api)) for folder, api in readers.items()} == {"old": 1, "new": 0}
+    assert Grain.objects.count() == 1
+
+
 def test_a_renamed_file_keeps_what_was_learned_about_its_passages(alice):
     write(alice, "March", path="a/plan.md")
     write(alice, "April", path="a/other.md")

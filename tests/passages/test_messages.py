@@ -12,7 +12,7 @@ from fluxcore.work import worker
 from memory.artifacts.models import Message, Store
 from memory.grains.models import Grain
 from memory.passages import message_indexing, upkeep
-from memory.passages.models import GrainSource
+from memory.passages.models import GrainSource, IndexedTranscript
 from tests.passages.conftest import HeldJob, ask, ask_now, say
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.storage]
@@ -167,3 +167,7 @@ def test_removed_messages_are_erased_when_they_can_come_back_no_more(alice, conf
     Store.objects.update(deleted_at=clock.now() - timedelta(days=2))
     upkeep.erase_removed(None)
     assert not Grain.objects.exists() and not GrainSource.objects.exists()
+    Message.objects.all().delete()
+    Store.objects.all().delete()
+    upkeep.erase_removed(None)
+    assert not IndexedTranscript.objects.exists()
