@@ -127,6 +127,13 @@ class Capabilities:
                 return self.within is None or self.within.reaches(operation, prefix)
         return False
 
+    def literal_beginnings(self, operation: str) -> list[str]:
+        """What every name for which the operation is allowed begins with: one of these, without wildcards."""
+        held = sufficient_operations(operation)
+        if any(name in self._everything for name in held):
+            return self.within.literal_beginnings(operation) if self.within is not None else [""]
+        return [globs.literal_beginning(scope) for name in held for scope in self._scopes.get(name, ())]
+
     def anywhere(self, operation: str) -> bool:
         """Whether the operation is allowed for some names in any namespace."""
         held = {without_namespace(name) for name in (*self._everything, *self._scopes)}

@@ -118,7 +118,7 @@ def _index_file(space: int, file: Any) -> None:
     from memory.passages import indexing
 
     found = indexing._passages(file)
-    booth.write(lambda: indexing._write_passages(space, file, found, deleted=False))
+    booth.write(lambda: indexing._write_passages(space, file, found))
 
 
 def _remove(who: Any, path: str) -> None:

@@ -8,6 +8,7 @@ per character of the name.
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import takewhile
 
 from fluxcore.errors import Invalid
 
@@ -70,6 +71,11 @@ def compile_glob(pattern: str) -> Glob:
     if not pattern or len(pattern) > MAX_PATTERN or "\0" in pattern:
         raise Invalid(f"A pattern must have 1 to {MAX_PATTERN} characters, none of them NUL.", field="pattern")
     return Glob(pattern)
+
+
+def literal_beginning(pattern: str) -> str:
+    """The characters of a pattern before its first wildcard: every name that matches begins with them."""
+    return "".join(str(part) for part in takewhile(lambda part: isinstance(part, str), parts_of(pattern)))
 
 
 def parts_of(pattern: str) -> list[object]:

@@ -155,16 +155,23 @@ class Arena:
         if row == NO_ROW:
             row = self._append_row(record)
         else:
-            old_status = int(index.columns["status"][row])
-            for name, value in grain_rows.mutable_values(record).items():
-                index.columns[name][row] = value
-            if old_status == GONE:
-                self._link_session(row)
+            self._update_row(row, record)
         vector = record.vector(index.dense.dimension if index.dense is not None else None)
         if vector is not None and record.scale is not None:
             if index.dense is None:
                 index.dense = Dense.empty(len(vector), len(index.columns["id"]))
             index.dense.put(row, vector, record.scale)
+
+    def _update_row(self, row: int, record: GrainRecord) -> None:
+        columns, session = self.index.columns, grain_rows.session_key(record)
+        moved, was_gone = int(columns["session"][row]) != session, int(columns["status"][row]) == GONE
+        if moved and not was_gone:
+            self._unlink_session(row)
+        columns["session"][row] = session
+        for name, value in grain_rows.mutable_values(record).items():
+            columns[name][row] = value
+        if moved or was_gone:
+            self._link_session(row)
 
     def _append_row(self, record: GrainRecord) -> int:
         index = self.index

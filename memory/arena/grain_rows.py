@@ -18,7 +18,8 @@ ANALYSIS = 1
 
 _STATUS = {name: number for number, name in enumerate(STATUSES)}
 _UNKNOWN_STATUS = _STATUS["quarantined"]  # shown only if quarantined grains are requested
-# Columns that may change after a grain was stored; all others are constant.
+# Columns that may change after a grain was stored; all others are constant, but for the session of passages, which
+# changes when their file is renamed.
 MUTABLE = ("valid_from", "valid_to", "status", "authority", "decay", "pinned", "confidence", "cluster", "typical")
 
 
@@ -67,6 +68,10 @@ def key_of(prefix: str, text: str) -> int:
     return words.key(f"{prefix}{text}") if text else 0
 
 
+def session_key(record: GrainRecord) -> int:
+    return key_of("session:", record.session)
+
+
 def analyse_record(record: GrainRecord) -> ArenaRow:
     """Column values and terms of a grain."""
     terms = Counter(map(words.key, words.terms(record.text)))
@@ -79,7 +84,7 @@ def analyse_record(record: GrainRecord) -> ArenaRow:
     values: dict[str, int | float] = {
         "id": record.id,
         "digest": int(record.digest[:16] or "0", 16),
-        "session": key_of("session:", record.session),
+        "session": session_key(record),
         "ordinal": record.ordinal,
         "prev": NO_ROW,
         "next": NO_ROW,

@@ -12,7 +12,7 @@ from fluxcore import clock
 from memory.arena.cache import arena_cache, encoder_name
 from memory.engine.index import bm25
 from memory.engine.text import words
-from memory.grains import grain_links, select
+from memory.grains import grain_links, select, sources
 from memory.grains.grain_links import GrainLinks, LineageStep
 from memory.grains.lifecycle import grain_history
 from memory.grains.models import Entry, Relation
@@ -79,11 +79,16 @@ class GrainDossier:
 
 @selector("grains.get", needs="grains.read")
 def load_dossier(principal: Principal, grain: UUID) -> GrainDossier:
-    """One grain of the principal's space with all that belongs to it, in six statements however many links it has."""
+    """One grain of the principal's space with all that belongs to it, in six statements however many links it has.
+
+    Whether the caller may see linked passages, messages and values takes a few more, if there are any.
+    """
     row = select.load_row(principal, grain)
     number, own = row[0], select.grain_shape(row) | select.source_of(principal, row)
     space = principal.space or 0  # never 0: the row was found in it
     links = grain_links.load_links(space, number, own["digest"], int(clock.now().timestamp()))
+    made = links.made()
+    links = links.without(made.keys() - sources.citations(principal, space, made.items()).keys())
     uses, steps = grain_recalls.last_recalls(principal, space, number), grain_history.load_history(space, number)
     opinions = grain_votes.last_votes(principal, space, number)
     return GrainDossier(number, own, links, _entry_links(space, own, links), uses, steps, opinions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -14,6 +14,7 @@ from django.db import connection
 from accounts.adminsite.formatting import shorten
 from fluxcore import clock
 from memory.engine.graph import decay
+from memory.engine.kinds import MADE_KINDS
 from memory.grains import decay_settings
 from memory.grains.models import Cluster, Conduit, Entry, Grain, Member, Relation
 
@@ -148,6 +149,27 @@ class GrainLinks:
     ahead: list[LineageStep]  # towards derived grains and those that supersede it
     same_text: list[LinkedGrain]
     cluster: GrainCluster | None
+
+    def made(self) -> dict[int, str]:
+        """Linked grains that were made from something else, which not everybody may read: their numbers and kinds."""
+        ends = [tie.grain for tie in (*self.inward, *self.outward)] + self.same_text
+        ends += [end for step in (*self.back, *self.ahead) for end in (step.source, step.target)]
+        return {end.number: end.status for end in ends if end is not None and end.status in MADE_KINDS}
+
+    def without(self, hidden: Collection[int]) -> GrainLinks:
+        """The links, without those to or from these grains."""
+
+        def shown(end: LinkedGrain | None) -> bool:
+            return end is None or end.number not in hidden
+
+        return GrainLinks(
+            [tie for tie in self.inward if shown(tie.grain)],
+            [tie for tie in self.outward if shown(tie.grain)],
+            [step for step in self.back if shown(step.source) and shown(step.target)],
+            [step for step in self.ahead if shown(step.source) and shown(step.target)],
+            [end for end in self.same_text if shown(end)],
+            self.cluster,
+        )
 
 
 def load_links(space: int, grain: int, digest: str, now: int) -> GrainLinks:

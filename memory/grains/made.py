@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import Exists, OuterRef
+
 from accounts import origins
 from fluxcore import events, raw_sql
 from memory.arena.changes import Changes, conduit_array
@@ -42,6 +44,7 @@ class MadeText:
     said_at: datetime | None = None
     writer: str = ""
     tags: tuple[str, ...] = ()
+    by_time: bool = False  # said again by another speaker or at another time, it is another grain
 
 
 def made_input(kind: str, made: MadeText, moment: datetime) -> GrainInput:
@@ -53,7 +56,7 @@ def made_input(kind: str, made: MadeText, moment: datetime) -> GrainInput:
         uuid.uuid4(),
         text,
         made.origin,
-        texts.digest(f"{kind}\n{text}"),
+        _digest(kind, text, made),
         made.session,
         made.speaker,
         made.tags,
@@ -63,6 +66,17 @@ def made_input(kind: str, made: MadeText, moment: datetime) -> GrainInput:
         frozenset(map(words.key, set(terms))),
         tuple(mentions.find_mentions(text, said)),
     )
+
+
+def _digest(kind: str, text: str, made: MadeText) -> str:
+    """The digest of a kind and a text; with `by_time` also of speaker and time.
+
+    Recall shows grains as one if the first sixteen digits of their digests are equal: these do not depend on the time.
+    """
+    if not made.by_time:
+        return texts.digest(f"{kind}\n{text}")
+    words = texts.digest(f"{kind}\n{made.speaker}\n{text}")
+    return words[:32] + texts.digest(f"{words}\n{made.said_at}")[:32]
 
 
 def insert_made(space: int, kind: str, made: Sequence[MadeText], moment: datetime) -> list[int]:
@@ -123,6 +137,16 @@ def close_made(space: int, numbers: Sequence[int], moment: datetime) -> None:
     if numbers:
         Grain.objects.filter(space=space, pk__in=numbers, valid_to=None).update(valid_to=moment)
         announce(space, "closed", numbers, [])
+
+
+def move_made(space: int, numbers: Sequence[int], session: str) -> None:
+    """Move made grains to another session inside a write, except those that it has already."""
+    held = Grain.objects.filter(space=space, session=session, digest=OuterRef("digest"), origin=OuterRef("origin"))
+    wanted = Grain.objects.filter(space=space, pk__in=numbers, status__in=MADE_KINDS).exclude(session=session)
+    moved = list(wanted.filter(~Exists(held)).values_list("pk", flat=True))
+    if moved:
+        Grain.objects.filter(pk__in=moved).update(session=session)
+        announce(space, "moved", moved, [])
 
 
 def announce(space: int, kind: str, numbers: Sequence[int], conduits: Sequence[tuple[object, ...]]) -> None:

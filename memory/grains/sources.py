@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Protocol
 
 from accounts.principals import Principal
@@ -28,8 +29,13 @@ class KindSource(Protocol):
         """Address at the REST API of what a citation names."""
         ...
 
-    def citations(self, principal: Principal, space: int, grains: Collection[int]) -> dict[int, dict[str, Any]]:
-        """Where these grains are from; only those the caller may see, and that were not removed."""
+    def citations(
+        self, principal: Principal, space: int, grains: Collection[int], as_of: datetime | None = None
+    ) -> dict[int, dict[str, Any]]:
+        """Where these grains are from; only those the caller may see, and that were not removed.
+
+        With `as_of` only where they were at that time.
+        """
         ...
 
 
@@ -66,7 +72,9 @@ def visible(principal: Principal, space: int, kinds: Iterable[str]) -> VisibleKi
     return VisibleKinds(tuple(found), sessions, tags)
 
 
-def citations(principal: Principal, space: int, grains: Iterable[tuple[int, str]]) -> dict[int, dict[str, Any]]:
+def citations(
+    principal: Principal, space: int, grains: Iterable[tuple[int, str]], as_of: datetime | None = None
+) -> dict[int, dict[str, Any]]:
     """Where made grains are from, by number; those missing here may not be shown. `grains`: number and kind."""
     by_kind: dict[str, list[int]] = {}
     for number, kind in grains:
@@ -74,7 +82,7 @@ def citations(principal: Principal, space: int, grains: Iterable[tuple[int, str]
             by_kind.setdefault(kind, []).append(number)
     found: dict[int, dict[str, Any]] = {}
     for kind, numbers in by_kind.items():
-        found |= _sources[kind].citations(principal, space, numbers)
+        found |= _sources[kind].citations(principal, space, numbers, as_of)
     return found
 
 

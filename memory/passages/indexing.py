@@ -1,29 +1,29 @@
-"""Indexing of stores: what is in files and transcripts becomes grains, and what is gone from them is recalled no more.
+"""Indexing of files: what is in them becomes grains, and what is gone from them is recalled no more.
 
 Handlers of jobs. They read and split outside of any transaction and write what differs from what is indexed, so that a
-job that runs again changes nothing. A new version keeps the grains of the passages it shares with the old one, with
-what was learned about them.
+job that runs again changes nothing. A new version keeps the grains of the passages it shares with the old one, and a
+renamed file those of its old name, with what was learned about them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+
+from django.db.models import Max
 
 from fluxcore import clock, raw_sql
 from fluxcore.work.run import Apply, Run
 from memory.artifacts import content_types, contents, proposals
-from memory.artifacts.models import File, Message, Store
-from memory.artifacts.transcripts import stored_message, texts_of
+from memory.artifacts.models import File, FileChange, Store
 from memory.grains import made
 from memory.grains.made import MadeText
-from memory.passages import jobs
-from memory.passages.citing import MESSAGE, PASSAGE, file_session, message_session
+from memory.passages import jobs, renames
+from memory.passages.citing import PASSAGE, file_session
 from memory.passages.models import GrainSource
 from memory.passages.splitting import Passage, split_text
 
 MAX_BYTES = 4 * 1024 * 1024  # of a file; the rest is not indexed
-FILES, MESSAGES = 200, 500  # of one job
+FILES = 200  # of one job
 COLUMNS = (
     "space",
     "grain",
@@ -31,12 +31,12 @@ COLUMNS = (
     "file",
     "message",
     "version",
+    "last",
     "first_line",
     "last_line",
     "heading",
     "session",
     "current",
-    "removed",
 )
 
 
@@ -45,15 +45,17 @@ def index_file(run: Run) -> Apply | None:
     file = File.objects.select_related("store").filter(pk=run.args["file"]).first()
     if file is None or run.space is None:
         return None
-    # What is proposed is not recalled: nobody has accepted it yet.
-    recalled = _is_recalled(file.store) and not proposals.is_staged(file.store, file.path)
-    found = _passages(file) if recalled else []
-    space, deleted = run.space, not file.sha or not recalled
-    return lambda: _write_passages(space, file, found, deleted=deleted)
+    space, found = run.space, _passages(file) if _is_indexed(file) else []
+    return lambda: _write_passages(space, file, found)
 
 
-def _is_recalled(store: Store) -> bool:
+def is_recalled(store: Store) -> bool:
     return store.recallable and store.deleted_at is None
+
+
+def _is_indexed(file: File) -> bool:
+    """Whether recall may find a file. What is proposed is not recalled: nobody has accepted it yet."""
+    return file.sha != "" and is_recalled(file.store) and not proposals.is_staged(file.store, file.path)
 
 
 def _passages(file: File) -> list[Passage]:
@@ -69,109 +71,54 @@ def _passages(file: File) -> list[Passage]:
     return split_text(data.decode(errors="ignore"))
 
 
-def _write_passages(space: int, file: File, found: Sequence[Passage], *, deleted: bool) -> None:
-    """Make grains of passages, inside the write of the job, unless the file has changed meanwhile."""
-    if not File.objects.filter(pk=file.pk, version=file.version).exists():
+def _write_passages(space: int, file: File, found: Sequence[Passage]) -> None:
+    """Make grains of passages, inside the write of the job, unless file or store has changed meanwhile."""
+    fresh = File.objects.select_related("store").filter(pk=file.pk, version=file.version).first()
+    if fresh is None or (found and not _is_indexed(fresh)):
         return  # that write has asked for another job
-    now, known = clock.now(), GrainSource.objects.filter(file=file.pk, message=None)
+    if found:
+        made.move_made(space, renames.grains_to_take_over(file), file_session(file))
     texts = [MadeText(one.text, file.origin, file_session(file), writer=file.writer) for one in found]
-    numbers = made.insert_made(space, PASSAGE, texts, now)
+    numbers = made.insert_made(space, PASSAGE, texts, clock.now())
     places = dict(zip(reversed(numbers), reversed(found), strict=True))  # of equal passages the first
-    over = list(known.filter(current=True).exclude(grain__in=numbers).values_list("grain_id", flat=True))
-    made.close_made(space, over, now)
-    known.exclude(grain__in=numbers).update(current=False)
-    if deleted:
-        known.update(removed=True)
+    known = GrainSource.objects.filter(file=file.pk, message=None)
+    over = set(known.filter(current=True).values_list("grain_id", flat=True)) - places.keys()
     _note(space, file, places)
+    close_unused(space, over)
+
+
+def close_unused(space: int, grains: Collection[int]) -> None:
+    """End the validity of those grains, inside a write, that no file and no message has any more."""
+    used = GrainSource.objects.filter(grain__in=grains, current=True).values_list("grain_id", flat=True)
+    made.close_made(space, sorted(set(grains) - set(used)), clock.now())
 
 
 def _note(space: int, file: File, places: dict[int, Passage]) -> None:
-    """Write where passages are now."""
-    held = {row.grain_id: row for row in GrainSource.objects.filter(file=file.pk, grain__in=list(places))}
-    new = [
-        (space, number, file.store_id, file.pk, None, file.version, one.first, one.last, one.heading, "", True, False)
-        for number, one in places.items()
-        if number not in held
-    ]
+    """Write where passages are in a version; a source whose lines are the same as in the version before goes on."""
+    known = GrainSource.objects.filter(file=file.pk, message=None)
+    before = known.aggregate(version=Max("last"))["version"] or 0
+    rows = known.filter(last=before).order_by("current", "pk") if _follows(file, before) else []
+    kept = {row.grain_id: row for row in rows}
+    going_on, new = list[int](), list[tuple[object, ...]]()
+    for number, one in places.items():
+        row, here = kept.get(number), (one.first, one.last, one.heading)
+        if row is not None and here == (row.first_line, row.last_line, row.heading):
+            going_on.append(row.pk)
+        else:
+            new.append((space, number, file.store_id, file.pk, None, file.version, file.version, *here, "", True))
+    known.filter(current=True).exclude(pk__in=going_on).update(current=False)
+    known.filter(pk__in=going_on).update(current=True, last=file.version)
     raw_sql.insert(GrainSource, COLUMNS, new)
-    for number, row in held.items():
-        place = places[number]
-        row.version, row.first_line, row.last_line = file.version, place.first, place.last
-        row.heading, row.current, row.removed = place.heading, True, False
-    fields = ["version", "first_line", "last_line", "heading", "current", "removed"]
-    GrainSource.objects.bulk_update(held.values(), fields, batch_size=200)
 
 
-@dataclass(frozen=True)
-class _Said:
-    """A part of a message that is to be a grain."""
+def _follows(file: File, before: int) -> bool:
+    """Whether no version between an indexed one and the present one can lack what both of them have.
 
-    message: int
-    session: str
-    made: MadeText
-
-
-def index_messages(run: Run) -> Apply | None:
-    """The handler of `passages.index_messages`: new messages become grains, removed ones are recalled no more."""
-    store = Store.objects.filter(pk=run.args["store"]).first()
-    if store is None or run.space is None:
-        return None
-    space, after, everything = run.space, int(run.args["after"]), "all" in run.args
-    recalled = _is_recalled(store)
-    gone = _gone(store, recalled) if everything and after == 0 else []
-    rows = _not_indexed(store, after) if recalled else []
-    new = [said for row in rows for said in _said(store, row)]
-
-    def apply() -> None:
-        _write_messages(space, store, gone, new)
-        if len(rows) == MESSAGES and everything:
-            jobs.ask_for_transcript(space, store.pk, rows[-1].seq)
-        elif len(rows) == MESSAGES:
-            jobs.ask_for_new_messages(space, store.pk, rows[-1].seq)
-
-    return apply
-
-
-def _not_indexed(store: Store, after: int) -> list[Message]:
-    indexed = GrainSource.objects.filter(store=store.pk, file=None, removed=False, message__gt=after)
-    waiting = Message.objects.filter(store=store.pk, removal="", seq__gt=after)
-    return list(waiting.exclude(seq__in=indexed.values("message")).order_by("seq")[:MESSAGES])
-
-
-def _gone(store: Store, recalled: bool) -> list[int]:
-    """Numbers of indexed messages that are there no more."""
-    indexed = GrainSource.objects.filter(store=store.pk, file=None, removed=False)
-    if recalled:
-        present = Message.objects.filter(store=store.pk, removal="").values("seq")
-        indexed = indexed.exclude(message__in=present)
-    return [number for number in indexed.values_list("message", flat=True).distinct() if number is not None]
-
-
-def _said(store: Store, row: Message) -> list[_Said]:
-    """The parts of a message, each with its speaker and time. A message without words is indexed as nothing."""
-    speaker, session = row.speaker or row.role, message_session(store, row.session)
-    text = "\n".join(texts_of(stored_message(row)["message"]))
-    said_at = row.said_at or row.at
-    return [
-        _Said(row.seq, row.session, MadeText(part.text, row.origin, session, speaker, said_at, row.writer))
-        for part in split_text(text)
-    ]
-
-
-def _write_messages(space: int, store: Store, gone: Sequence[int], new: Sequence[_Said]) -> None:
-    """Make grains of messages, inside the write of the job."""
-    now = clock.now()
-    over = GrainSource.objects.filter(store=store.pk, file=None, message__in=gone)
-    numbers = list(over.filter(current=True).values_list("grain_id", flat=True))
-    over.update(current=False, removed=True)
-    said_elsewhere = GrainSource.objects.filter(grain__in=numbers, removed=False).values_list("grain_id", flat=True)
-    made.close_made(space, sorted(set(numbers) - set(said_elsewhere)), now)
-    grains = made.insert_made(space, MESSAGE, [said.made for said in new], now)
-    rows = [
-        (space, grain, store.pk, None, said.message, 0, 0, 0, "", said.session, True, False)
-        for grain, said in zip(grains, new, strict=True)
-    ]
-    raw_sql.insert(GrainSource, COLUMNS, rows)
+    Versions that nobody indexed lie between if they were written fast. Appending removes nothing.
+    """
+    later = FileChange.objects.filter(file=file.pk, version__gt=before)
+    between = later.filter(version__lt=file.version).exclude(content=None)
+    return not between.exists() or not later.filter(version__lte=file.version).exclude(op="append").exists()
 
 
 def index_store(run: Run) -> Apply | None:

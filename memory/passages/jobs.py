@@ -7,7 +7,7 @@ from fluxcore.work.kinds import SLOW, job
 from fluxcore.work.schedule import every
 
 INDEX_FILE = job("passages.index_file", "memory.passages.indexing.index_file")
-INDEX_MESSAGES = job("passages.index_messages", "memory.passages.indexing.index_messages")
+INDEX_MESSAGES = job("passages.index_messages", "memory.passages.message_indexing.index_messages")
 INDEX_STORE = job("passages.index_store", "memory.passages.indexing.index_store", queue=SLOW)
 INDEX_VALUE = job("passages.index_value", "memory.passages.value_indexing.index_value")
 INDEX_PLACE = job("passages.index_place", "memory.passages.value_indexing.index_place", queue=SLOW)
@@ -28,14 +28,14 @@ def ask_for_file(space: int, file: int) -> None:
     enqueue(INDEX_FILE, {"file": file}, space=space, once_key=f"file:{file}")
 
 
-def ask_for_new_messages(space: int, store: int, after: int) -> None:
-    """Index messages with a higher number. A job that waits already has a lower one, and does these too."""
-    enqueue(INDEX_MESSAGES, {"store": store, "after": after}, space=space, once_key=f"store:{store}")
+def ask_for_new_messages(space: int, store: int) -> None:
+    """Index all messages that are not indexed yet: whichever job runs does the work of every other."""
+    enqueue(INDEX_MESSAGES, {"store": store}, space=space, once_key=f"store:{store}")
 
 
-def ask_for_transcript(space: int, store: int, after: int = 0) -> None:
-    """Index all messages, and forget removed ones."""
-    enqueue(INDEX_MESSAGES, {"store": store, "after": after, "all": True}, space=space, once_key=f"all:{store}:{after}")
+def ask_for_transcript(space: int, store: int) -> None:
+    """Index new messages, and forget removed ones."""
+    enqueue(INDEX_MESSAGES, {"store": store, "all": True}, space=space, once_key=f"all:{store}")
 
 
 def ask_for_store(space: int, store: int, after: int = 0) -> None:

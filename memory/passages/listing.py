@@ -6,19 +6,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from accounts.calls import handles
 from accounts.principals import Principal
 from accounts.verbs import Asks
 from flux.calls import passages as calls
-from memory.artifacts import names
-from memory.artifacts.models import File, Store
+from memory.artifacts import names, proposals
+from memory.artifacts.models import File, Message, Store
 from memory.artifacts.reading import existing_path
 from memory.grains.models import TraceGrain, Vote
 from memory.keyvalue import reads
 from memory.keyvalue.models import Item
 from memory.keyvalue.namespaces import find_namespace, is_recalled, place
+from memory.passages import periods
 from memory.passages.models import GrainSource, ValueSource
 
 DEFAULT_LIMIT = 50
@@ -37,17 +38,20 @@ def _and_recall(asks: Asks) -> Asks:
 @handles(calls.FilePassages, asks=_and_recall(names.asks("artifacts.read", "path")))
 def list_of_file(principal: Principal, request: calls.FilePassages) -> dict[str, Any]:
     store, path = _store(principal, request.store), existing_path(request.path)
-    rows = GrainSource.objects.filter(
-        store=store.pk, message=None, file__in=File.objects.filter(store=store, path=path).values("pk")
-    )
-    return _page(principal, request, _present(store, rows), _lines)
+    files = File.objects.filter(store=store, path=path).exclude(sha="")
+    recalled = store.recallable and not proposals.is_staged(store, path)
+    rows = GrainSource.objects.filter(store=store.pk, message=None, file__in=files.values("pk"))
+    again = GrainSource.objects.filter(file=OuterRef("file"), grain=OuterRef("grain"), last__gt=OuterRef("last"))
+    newest = periods.with_cited_version(rows.filter(~Exists(again)))  # each passage once
+    return _page(principal, request, newest if recalled else rows.none(), _lines)
 
 
 @handles(calls.MessagePassages, asks=_and_recall(names.asks_for_transcript("transcript.read")))
 def list_of_message(principal: Principal, request: calls.MessagePassages) -> dict[str, Any]:
     store = _store(principal, request.store)
+    there = Message.objects.filter(store=store, seq=request.message, removal="").exists()
     rows = GrainSource.objects.filter(store=store.pk, file=None, message=request.message)
-    return _page(principal, request, _present(store, rows), lambda row: {})
+    return _page(principal, request, rows if there and store.recallable else rows.none(), lambda row: {})
 
 
 @handles(calls.KeyPassages, asks=_and_recall(reads.reads))
@@ -68,13 +72,8 @@ def _store(principal: Principal, ref: str) -> Store:
     return names.find_store(principal, ref)
 
 
-def _present(store: Store, rows: QuerySet[GrainSource]) -> QuerySet[GrainSource]:
-    """Nothing of a store that is not recallable; what was deleted is left out."""
-    return rows.filter(removed=False) if store.recallable else rows.none()
-
-
-def _lines(row: GrainSource) -> dict[str, Any]:
-    return {"version": row.version, "first_line": row.first_line, "last_line": row.last_line, "heading": row.heading}
+def _lines(row: Any) -> dict[str, Any]:
+    return {"version": row.cited, "first_line": row.first_line, "last_line": row.last_line, "heading": row.heading}
 
 
 def _page(principal: Principal, request: calls.PassageRead, rows: QuerySet[Any], facts: Facts) -> dict[str, Any]:

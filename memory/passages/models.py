@@ -9,8 +9,8 @@ from django.db.models import Q
 class GrainSource(models.Model):
     """Where a passage or message is from: lines of a file, or a message of a transcript. Deleted with its grain.
 
-    A grain may have several: equal paragraphs of a file are one grain. Stores and files are named by the numbers of
-    their rows, which may be deleted first.
+    Of a passage there is a row for each range of versions that have it at the same lines; a message has one for each of
+    its parts. Stores and files are named by the numbers of their rows, which may be deleted first.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -19,14 +19,15 @@ class GrainSource(models.Model):
     store = models.BigIntegerField()
     file = models.BigIntegerField(null=True)  # null: a message
     message = models.BigIntegerField(null=True)  # its number in the transcript
-    version = models.BigIntegerField(default=0)  # of the file that last had it
+    version = models.BigIntegerField(default=0)  # the first version of the file that has it at these lines
+    last = models.BigIntegerField(default=0)  # the last version so far; every kept one between has it, too
     first_line = models.IntegerField(default=0)
     last_line = models.IntegerField(default=0)
     heading = models.CharField(max_length=200, default="")
     session = models.CharField(max_length=128, default="")  # as the message says it
-    # False: the file has it no more in its newest version, or the file, message or store was deleted.
+    # Whether the file has it in the version that was indexed last, or the transcript has the message. False too while
+    # the file, the message or the store is deleted.
     current = models.BooleanField(default=True)
-    removed = models.BooleanField(default=False)  # it was deleted, and not replaced by a newer version
 
     class Meta:
         indexes = [
@@ -36,6 +37,17 @@ class GrainSource(models.Model):
 
     def __str__(self) -> str:
         return f"{self.store}: {self.file or self.message}"
+
+
+class IndexedTranscript(models.Model):
+    """How far the transcript of a store is indexed. Jobs begin there, whatever has asked for them."""
+
+    store = models.BigIntegerField(primary_key=True)
+    upto = models.BigIntegerField(default=0)  # number of the last message that was looked at
+    restarts = models.BigIntegerField(default=0)  # how often indexing was begun anew, as messages came back
+
+    def __str__(self) -> str:
+        return f"{self.store}: {self.upto}"
 
 
 class ValueSource(models.Model):

@@ -42,9 +42,9 @@ def split_text(text: str) -> list[Passage]:
 def _blocks(text: str) -> Iterator[Passage]:
     """Paragraphs, lists and code blocks as they stand. The first below a heading begins with it, and with those above.
 
-    Headings without anything below them are left out.
+    Headings at the end, with nothing below them, are a block of their own.
     """
-    heading, fence, all_lines = "", "", text.splitlines()
+    heading, fence, all_lines = "", "", _lines(text)
     lines, first, titled = list[str](), 1, 0  # `titled`: number of the first heading that waits for its block
     for number, line in enumerate(all_lines, 1):
         mark = _FENCE.match(line)
@@ -67,6 +67,18 @@ def _blocks(text: str) -> Iterator[Passage]:
                 lines = []
     if lines:
         yield Passage("\n".join(lines), first, len(all_lines), heading)
+    elif titled:
+        ends = [line.strip() for line in all_lines[titled - 1 :]]
+        last = titled + max(place for place, line in enumerate(ends) if line)
+        yield Passage("\n".join(all_lines[titled - 1 : last]), titled, last, heading)
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as everybody who reads a file counts them: form feeds and Unicode's separators end none."""
+    lines = text.split("\n")
+    if not lines[-1]:
+        del lines[-1]
+    return [line.removesuffix("\r") for line in lines]
 
 
 def _joined(blocks: Iterator[Passage]) -> Iterator[Passage]:

@@ -7,6 +7,7 @@ limit a recall. Whoever may read only some keys of a place is limited to the ses
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -79,7 +80,9 @@ class KeySource:
     def address(self, citation: dict[str, Any]) -> str:
         return f"/{citation['place']}/history/{quote(citation['key'])}?version={citation['version']}"
 
-    def citations(self, principal: Principal, space: int, grains: Collection[int]) -> dict[int, dict[str, Any]]:
+    def citations(
+        self, principal: Principal, space: int, grains: Collection[int], as_of: datetime | None = None
+    ) -> dict[int, dict[str, Any]]:
         rows = list(ValueSource.objects.filter(space=space, grain__in=list(grains)))
         items = (
             Item.objects.select_related("namespace").filter(namespace__space=space).in_bulk({row.item for row in rows})

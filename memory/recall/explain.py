@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from accounts.principals import Principal
@@ -47,7 +48,8 @@ def explain_trace(principal: Principal, found: uuid.UUID) -> dict[str, Any]:
     """Explain one trace. Memories that were purged since have only their id."""
     trace = traces.find_trace(principal, found)
     named = _grain_ids(trace)
-    texts = hydrate.load_texts(trace.space, named, _SHOWN) | _made_texts(principal, trace.space, named)
+    made, hidden = _made_texts(principal, trace.space, named)
+    trace, texts = _without(trace, hidden), hydrate.load_texts(trace.space, named, _SHOWN) | made
     return {
         "trace_id": str(trace.id),
         "query": trace.query,
@@ -69,12 +71,34 @@ def explain_trace(principal: Principal, found: uuid.UUID) -> dict[str, Any]:
     }
 
 
-def _made_texts(principal: Principal, space: int, named: list[str]) -> dict[str, str]:
-    """Texts of passages and messages, as far as the caller may read what they were made from."""
+def _made_texts(principal: Principal, space: int, named: list[str]) -> tuple[dict[str, str], set[str]]:
+    """Texts of passages, messages and values, and the ids of those that the caller may not see."""
     made = Grain.objects.filter(space=space, uuid__in=named, status__in=MADE_KINDS)
     rows = list(made.values_list("pk", "uuid", "status", "text"))
     seen = sources.citations(principal, space, [(number, kind) for number, _, kind, _ in rows]) if rows else {}
-    return {str(found): text for number, found, _, text in rows if number in seen}
+    shown = {str(found): text for number, found, _, text in rows if number in seen}
+    return shown, {str(found) for number, found, _, _ in rows if number not in seen}
+
+
+def _without(trace: TraceRecord, hidden: Collection[str]) -> TraceRecord:
+    """The trace without these grains: their words and links would tell what is in them."""
+    if not hidden:
+        return trace
+    grains = [
+        {
+            **grain,
+            "place": place,
+            "path": [] if any(_passes(step, hidden) for step in grain["path"]) else grain["path"],
+        }
+        for place, grain in enumerate(trace.body["grains"], start=1)
+        if grain["id"] not in hidden
+    ]
+    offered = [one for one in trace.body.get("offered", ()) if one[0] not in hidden]
+    return replace(trace, body={**trace.body, "grains": grains, "offered": offered})
+
+
+def _passes(step: dict[str, Any], hidden: Collection[str]) -> bool:
+    return step.get("from_grain") in hidden or step.get("to_grain") in hidden
 
 
 def explain_record(trace: TraceRecord) -> dict[str, Any]:
@@ -85,7 +109,10 @@ def explain_record(trace: TraceRecord) -> dict[str, Any]:
         "offered": [_explain_offered(*one) for one in body.get("offered", ())],
         "weights": body["weights"],
         "caps": body["caps"],
-        "grains": [_explain_grain(place, grain, body, written) for place, grain in enumerate(body["grains"], start=1)],
+        "grains": [
+            _explain_grain(grain.get("place", place), grain, body, written)
+            for place, grain in enumerate(body["grains"], start=1)
+        ],
     }
 
 

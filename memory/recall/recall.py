@@ -106,7 +106,7 @@ def _compute_answer(
     numbers = result.numbers
     statuses = (*(request.statuses or _LIVING_OR_FADED), *seen.kinds)
     grains = hydrate.load_grains(space, numbers, statuses, clusters=any(result.lateral))
-    cited = _cite(principal, space, grains)
+    cited = _cite(principal, space, grains, request.as_of)
     # Grains deleted or no longer valid since the index was updated are removed.
     valid_at = request.as_of or moment
     result = result.without({number for number in numbers if number not in grains or grains[number].over(valid_at)})
@@ -130,10 +130,12 @@ def _compute_answer(
     return answer if hint is None else {**answer, "feedback_due": hint}
 
 
-def _cite(principal: Principal, space: int, grains: dict[int, GrainRow]) -> dict[int, dict[str, Any]]:
+def _cite(
+    principal: Principal, space: int, grains: dict[int, GrainRow], as_of: datetime | None
+) -> dict[int, dict[str, Any]]:
     """Where the made grains are from. Those that the caller may not see, or that were removed, are taken out."""
     made = [(number, row.status) for number, row in grains.items() if row.status in MADE_KINDS]
-    found = sources.citations(principal, space, made) if made else {}
+    found = sources.citations(principal, space, made, as_of) if made else {}
     for number, _ in made:
         if number not in found:
             del grains[number]

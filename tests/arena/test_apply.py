@@ -68,6 +68,16 @@ def test_a_changed_grain_changes_its_row(writer):
     assert arena.index.columns["status"][0] == 3
 
 
+def test_a_grain_that_changes_its_session_leaves_its_neighbours_and_gets_others(writer):
+    made = [writer.store(text, session="old", ordinal=place) for place, text in enumerate("abc", 1)]
+    writer.store("d", session="new", ordinal=1)
+    arena = build_arena(writer.space, ENCODER)
+    for moved in (made[1], made[0], made[2]):
+        writer.change(moved, session="new")
+        tell(arena, moved)
+        assert canonical_values(arena) == canonical_values(build_arena(writer.space, ENCODER))
+
+
 def test_applying_a_change_twice_changes_nothing(writer):
     first = writer.store("one cat", session="s", entries=["paris"])
     arena = build_arena(writer.space, ENCODER)

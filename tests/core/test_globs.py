@@ -35,6 +35,13 @@ from fluxcore.errors import Invalid
 def test_a_pattern_matches_these_names_and_not_those(pattern, matching, others):
     assert [name for name in matching if not globs.matches(pattern, name)] == []
     assert [name for name in others if globs.matches(pattern, name)] == []
+    beginning = globs.literal_beginning(pattern)
+    assert [name for name in matching if not name.startswith(beginning)] == []
+
+
+def test_what_every_matching_name_begins_with():
+    found = [globs.literal_beginning(one) for one in ("*", "a/b", "a/**", "a*b*c", r"\*a/*", "**")]
+    assert found == ["", "a/b", "a/", "a", "*a/", ""]
 
 
 @pytest.mark.parametrize("pattern", ["", "x" * 513, "a\0b", "a***b", "***", "a\\"])

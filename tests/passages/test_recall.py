@@ -15,36 +15,14 @@ from memory.artifacts.models import File, Store
 from memory.grains.models import Conduit, Grain, Relation
 from memory.passages import jobs, upkeep
 from memory.passages.models import GrainSource
-from tests.artifacts.conftest import FILES, MESSAGES, Stores
+from tests.artifacts.conftest import FILES, MESSAGES
+from tests.passages.conftest import ask
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.storage]
 
 PLAN = (
     "# Garden\n\nThe runner beans are sown in March under glass.\n\n## Water\n\nThe tomatoes get water each morning.\n"
 )
-
-
-@pytest.fixture
-def with_recall(make_token):
-    def make(*capabilities, name="alice", **more):
-        held = ("grains.read", "grains.write", "grains.feedback", *capabilities)
-        return Stores(make_token(name, capabilities=held, **more))
-
-    return make
-
-
-@pytest.fixture
-def alice(with_recall):
-    made = with_recall(*FILES, *MESSAGES)
-    assert made.post("/stores", {"key": "notes", "recallable": True}).status_code == 200
-    return made
-
-
-def ask(api, query, **more):
-    worker.drain()
-    answer = api.post("/retrieve", {"query": query, **more})
-    assert answer.status_code == 200, answer.content
-    return answer.json()
 
 
 def cited(api, query, **more):
@@ -253,7 +231,7 @@ def test_old_passages_are_gone_after_a_while(alice, configure):
     alice.delete("/stores/notes/files/plan.md")
     worker.drain()
     configure(STORE_UNDELETE_DAYS=1)
-    Grain.objects.update(valid_to=clock.now() - timedelta(days=2))
+    File.objects.update(written_at=clock.now() - timedelta(days=2))
     jumped = UptimeClock.objects.create(pk=1, at=clock.now() - timedelta(days=900), lived=10.0)
     booth.write(jobs.ask_to_erase)
     worker.drain()

@@ -21,7 +21,7 @@ def water(bed):
 
 
 def lines_of(text, passage):
-    return "\n".join(text.splitlines()[passage.first - 1 : passage.last])
+    return "\n".join(text.split("\n")[passage.first - 1 : passage.last])
 
 
 def test_headings_paragraphs_and_code_blocks():
@@ -33,9 +33,28 @@ def test_headings_paragraphs_and_code_blocks():
 
 def test_a_passage_has_the_headings_right_above_it():
     found = split_text("# Garden\n\n## Beans\n\nSow in March.\n\n## Nothing yet\n")
-    assert [(one.text, one.heading, one.first) for one in found] == [
-        ("# Garden\n\n## Beans\n\nSow in March.", "Beans", 1)
+    assert [(one.text, one.heading, one.first, one.last) for one in found] == [
+        ("# Garden\n\n## Beans\n\nSow in March.", "Beans", 1, 5),
+        ("## Nothing yet", "Nothing yet", 7, 7),
     ]
+
+
+def test_headings_with_nothing_below_are_not_lost():
+    (title,) = split_text("# Runner beans\n")
+    assert (title.text, title.heading, title.first, title.last) == ("# Runner beans", "Runner beans", 1, 1)
+    beds, tasks = split_text("# Beds\n\n## Empty\n\n## Full\n\nTomatoes.\n\n# Tasks\n\n## Today\n\n\n")
+    assert beds.text == "# Beds\n\n## Empty\n\n## Full\n\nTomatoes."
+    assert (tasks.text, tasks.first, tasks.last) == ("# Tasks\n\n## Today", 9, 11)
+
+
+def test_only_line_feeds_end_lines_as_in_the_file_that_is_read():
+    long = "word " * (LEAST // 5 + 1)
+    text = f"one\ftwo\u2028three\x85four\x0bfive\r\n{long}\r\n\r\nThe passage.\r\n"
+    found = split_text(text)
+    assert [(one.first, one.last) for one in found] == [(1, 2), (4, 4)]
+    assert found[1].text == "The passage." and found[0].text.startswith("one\ftwo\u2028three\x85four\x0bfive\nword")
+    # A block that is not closed ends with the file.
+    assert [(one.first, one.last) for one in split_text("```\ncode\n")] == [(1, 2)]
 
 
 def test_short_paragraphs_of_one_heading_are_joined_and_long_ones_are_not():
@@ -61,4 +80,4 @@ def test_the_number_of_passages_is_bounded():
 
 
 def test_nothing_gives_no_passages():
-    assert split_text("") == split_text("\n \n\t\n") == split_text("# Only a heading\n") == []
+    assert split_text("") == split_text("\n \n\t\n") == []

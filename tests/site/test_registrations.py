@@ -30,6 +30,7 @@ WITHOUT_A_PAGE = {
     "fluxcore.UptimeClock": "one row of uptime; flux_status says what follows from it",
     "fluxcore.ScheduleState": "when a recurring job was last asked for; flux_jobs schedule lists it",
     "passages.GrainSource": "where a passage or message is from; results of recall lead there",
+    "passages.IndexedTranscript": "how far a job has read; nothing to see or change",
     "keyvalue.Revision": "an earlier version of a key, on the page of the key",
     "keyvalue.VersionFloor": "one number for the deleted boards of a space; nothing to see or change",
     "keyvalue.WatchLimit": "one row: the oldest position that can be watched from",

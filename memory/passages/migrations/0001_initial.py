@@ -15,6 +15,14 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
+            name='IndexedTranscript',
+            fields=[
+                ('store', models.BigIntegerField(primary_key=True, serialize=False)),
+                ('upto', models.BigIntegerField(default=0)),
+                ('restarts', models.BigIntegerField(default=0)),
+            ],
+        ),
+        migrations.CreateModel(
             name='GrainSource',
             fields=[
                 ('id', models.BigAutoField(primary_key=True, serialize=False)),
@@ -22,12 +30,12 @@ class Migration(migrations.Migration):
                 ('file', models.BigIntegerField(null=True)),
                 ('message', models.BigIntegerField(null=True)),
                 ('version', models.BigIntegerField(default=0)),
+                ('last', models.BigIntegerField(default=0)),
                 ('first_line', models.IntegerField(default=0)),
                 ('last_line', models.IntegerField(default=0)),
                 ('heading', models.CharField(default='', max_length=200)),
                 ('session', models.CharField(default='', max_length=128)),
                 ('current', models.BooleanField(default=True)),
-                ('removed', models.BooleanField(default=False)),
                 ('grain', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='grains.grain')),
                 ('space', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.space')),
             ],
