@@ -191,7 +191,8 @@ class MessagesAppended(TypedDict):
 
 class MessagesRemoved(TypedDict):
     removal: Annotated[str, "Give it to undo."]
-    messages: list[StoredMessage]
+    seqs: NotRequired[Annotated[list[int], "Numbers of the removed messages; not given when all were removed."]]
+    messages: Annotated[list[StoredMessage], "The removed messages, for those who may read the transcript."]
     count: int
     total: int
 

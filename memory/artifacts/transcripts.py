@@ -14,6 +14,7 @@ from typing import Any
 
 from django.db import connection
 
+from accounts.authorise import may
 from accounts.calls import handles
 from accounts.principals import Principal
 from accounts.verbs import Change, RunningCall
@@ -201,7 +202,7 @@ def stored_message(row: Message) -> dict[str, Any]:
 
 @handles(calls.PopMessages, asks=_writes, refused=refusals.noted_as("pop_messages"))
 def pop_messages(call: RunningCall, request: calls.PopMessages) -> Change:
-    """Remove the newest messages, or those of given numbers that are still there."""
+    """Remove the newest messages, or those of given numbers that are still there. Only readers see what they said."""
     if request.seqs is not None and request.count is not None:
         raise Invalid("Give count or seqs, not both.", field="seqs")
     ticket = quotas.share(call)
@@ -213,8 +214,14 @@ def pop_messages(call: RunningCall, request: calls.PopMessages) -> Change:
         wanted = wanted[: request.count or 1] if request.seqs is None else wanted.filter(seq__in=request.seqs)
         rows = list(wanted)[::-1]
         removal = _remove(call, store, [row.pk for row in rows])
-        messages = [stored_message(row) for row in rows]
-        return {"removal": removal, "messages": messages, "count": len(rows), "total": store.messages - len(rows)}
+        readable = may(call.principal, "transcript.read", store.target)
+        return {
+            "removal": removal,
+            "seqs": [row.seq for row in rows],
+            "messages": [stored_message(row) for row in rows] if readable else [],
+            "count": len(rows),
+            "total": store.messages - len(rows),
+        }
 
     return change
 
