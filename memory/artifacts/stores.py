@@ -16,7 +16,7 @@ from accounts.verbs import Change, RunningCall
 from flux import paths
 from flux.calls import stores as calls
 from fluxcore import clock, config
-from fluxcore.errors import AlreadyExists, Forbidden, Invalid, NotFound
+from fluxcore.errors import AlreadyExists, Forbidden, Invalid, NotFound, ReadOnlyPath
 from memory.artifacts import hooks, names, proposals, quotas
 from memory.artifacts.models import Store
 from memory.artifacts.states import FileState, StoreState, read_state
@@ -204,6 +204,7 @@ def delete_store(call: RunningCall, request: calls.DeleteStore) -> Change:
         ticket.take()
         store = names.find_store(call.principal, request.store)
         _refuse_others(call.principal, store)
+        _refuse_protected(call.principal, store)
         store.deleted_at, store.deleted_by = clock.now(), call.principal.actor
         store.save(update_fields=["deleted_at", "deleted_by"])
         hooks.store_changed(store.pk)
@@ -250,6 +251,18 @@ def _refuse_others(principal: Principal, store: Store) -> None:
             "any.",
             store=str(store.uuid),
             created_by=store.created_by,
+        )
+
+
+def _refuse_protected(principal: Principal, store: Store) -> None:
+    """Only people delete a store with read-only prefixes: an agent would create it again without them."""
+    if principal.kind == "agent" and store.read_only:
+        prefixes = store.read_only.split("\n")
+        raise ReadOnlyPath(
+            f"The store {store.key!r} has files that agents cannot write, so agents cannot delete it. Ask a person of "
+            "the space to delete it.",
+            store=str(store.uuid),
+            read_only_prefixes=prefixes,
         )
 
 

@@ -7,8 +7,6 @@ from datetime import timedelta
 
 import pytest
 
-from accounts.principals import find_space, shell
-from flux.calls import stores as calls
 from fluxcore import blobs, clock
 from fluxcore.models import Job, JobLine, UptimeClock
 from fluxcore.work import worker
@@ -42,24 +40,6 @@ def test_names_that_are_no_names_are_refused(alice):
         assert alice.post("/stores", {"key": key}).status_code == 422, key
     for name in ("a/b", "..", "-a", "a" * 65, "ü", "a..b"):
         assert refused(alice.post("/stores", {"key": "k", "project": name}), 422, "invalid_path")["field"] == "project"
-
-
-def test_the_policy_is_of_the_creator_and_only_owners_change_it(alice):
-    alice.post("/stores", {"key": "kept", "read_only_prefixes": ["memory"], "keep_versions": False})
-    opened = alice.put(
-        "/stores", {"key": "kept", "read_only_prefixes": [], "keep_versions": True, "audit": False}
-    ).json()
-    assert (opened["read_only_prefixes"], opened["keep_versions"], opened["audit"]) == (["memory"], False, True)
-    owner = shell(find_space("home"))
-    from accounts.calls import handler
-
-    handler(calls.ChangePolicy)(owner, store="kept", keep_versions=True, max_versions=1)
-    facts = alice.get("/stores/kept").json()
-    assert (facts["keep_versions"], facts["max_versions"]) == (True, 1)
-    handler(calls.ChangePolicy)(owner, store="kept", without=["max_versions"])
-    assert alice.get("/stores/kept").json()["max_versions"] is None
-    assert stores.change_policy  # agents have no call for it: it is neither over REST nor a tool
-    assert not calls.ChangePolicy.rest and calls.ChangePolicy.tool is None
 
 
 def test_versions_are_kept_as_the_policy_says(alice):
