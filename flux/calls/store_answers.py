@@ -23,8 +23,8 @@ class StoreFacts(TypedDict):
     recallable: bool
     ephemeral: bool
     files: int
-    bytes: int
-    history_bytes: Annotated[int, "Bytes of earlier versions."]
+    bytes: Annotated[int, "Bytes of the files, each content once."]
+    history_bytes: Annotated[int, "Bytes that only earlier versions have, each content once."]
     messages: int
     created_at: Moment
     created_by: str

@@ -33,8 +33,8 @@ class Store(models.Model):
     ephemeral = models.BooleanField(default=False)  # deleted whenever the instance starts
     # Counts.
     files = models.BigIntegerField(default=0)
-    bytes = models.BigIntegerField(default=0)  # of the current contents
-    history_bytes = models.BigIntegerField(default=0)  # of earlier versions
+    bytes = models.BigIntegerField(default=0)  # of contents that files have, each once (`stored_bytes.py`)
+    history_bytes = models.BigIntegerField(default=0)  # of contents that only earlier versions have, each once
     messages = models.BigIntegerField(default=0)
     message_bytes = models.BigIntegerField(default=0)
     next_seq = models.BigIntegerField(default=1)  # number of the next message
@@ -110,6 +110,7 @@ class File(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["store", "path"], name="file_once")]
+        indexes = [models.Index(fields=["store", "content"], name="file_content", condition=~Q(content=None))]
 
     def __str__(self) -> str:
         return self.path
@@ -145,6 +146,7 @@ class FileChange(models.Model):
         indexes = [
             models.Index(fields=["store", "id"], name="change_log"),
             models.Index(fields=["file", "version"], name="change_version"),
+            models.Index(fields=["store", "content"], name="change_content", condition=~Q(content=None)),
         ]
 
     def __str__(self) -> str:

@@ -17,7 +17,7 @@ from flux import paths
 from flux.calls import stores as calls
 from fluxcore import clock, config
 from fluxcore.errors import AlreadyExists, Forbidden, Invalid, NotFound, ReadOnlyPath
-from memory.artifacts import hooks, names, proposals, quotas
+from memory.artifacts import hooks, jobs, names, proposals, quotas
 from memory.artifacts.models import Store
 from memory.artifacts.states import FileState, StoreState, read_state
 
@@ -274,7 +274,7 @@ def change_policy(call: RunningCall, request: calls.ChangePolicy) -> Change:
 
     def change() -> dict[str, Any]:
         store = names.find_store(call.principal, request.store)
-        was_recallable, staging = store.recallable, store.staging
+        was_recallable, staging, kept = store.recallable, store.staging, _keeps(store)
         for name, value in {**cleared, **policy}.items():
             setattr(store, name, value)
         proposals.check_apart(store.staging, store.read_only)
@@ -283,11 +283,18 @@ def change_policy(call: RunningCall, request: calls.ChangePolicy) -> Change:
             proposals.staging_changed(store.pk, at=clock.now(), by=call.principal.actor)
         if (store.recallable, store.staging) != (was_recallable, staging):
             hooks.store_changed(store.pk)
+        if _keeps(store) != kept:
+            jobs.ask_to_sweep()
         call.record(f"stores/{names.target(store)}", changed={**cleared, **policy})
         call.event("store.policy", f"stores/{store.uuid}", {"store": str(store.uuid), "key": store.key})
         return store_facts(store)
 
     return change
+
+
+def _keeps(store: Store) -> tuple[Any, ...]:
+    """Which earlier versions the policy keeps."""
+    return store.keep_versions, store.max_versions, store.retention_days
 
 
 def address_of(store: Store) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
 
-from django.db.models import F
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from fluxcore import blobs, clock, config, events, uptime
 from fluxcore.work.run import Run
 from fluxcore.writes import booth, write_locks
-from memory.artifacts import contents, hooks, proposals, quotas
+from memory.artifacts import contents, hooks, proposals, quotas, stored_bytes
 from memory.artifacts.models import File, FileChange, Message, Store
 
 BATCH = 1_000  # rows of one write
@@ -24,9 +24,9 @@ def sweep(run: Run) -> None:
         return
     now, found = clock.now(), config.current()
     undelete = now - timedelta(days=found.STORE_UNDELETE_DAYS)
-    for store in Store.objects.exclude(retention_days=None).filter(deleted_at=None):
-        oldest = now - timedelta(days=store.retention_days or 0)
-        _until_done(store, partial(_forget_old_versions, store, oldest))
+    for store in Store.objects.filter(_PRUNES, deleted_at=None):
+        if _outdated(store, now).exists():
+            _until_done(store, partial(_forget_outdated, store.pk, now))
     for store in Store.objects.filter(pk__in=_stores_with_removed(undelete)):
         _until_done(store, partial(_delete_removed_messages, store, undelete))
     for store in Store.objects.filter(deleted_at__lt=undelete):
@@ -50,14 +50,33 @@ def _until_done(store: Store, step: Callable[[], int]) -> None:
         pass
 
 
-def _forget_old_versions(store: Store, oldest: datetime) -> int:
-    """Forget versions that were replaced before `oldest`. The current version of a file is never among them."""
-    old = FileChange.objects.filter(store=store, version__gt=0, at__lt=oldest).exclude(content=None)
-    old = old.filter(version__lt=F("file__version")).order_by("id")
-    rows = list(old.values_list("id", "content_id", "size")[:BATCH])
+_PRUNES = Q(keep_versions=False) | Q(max_versions__isnull=False) | Q(retention_days__isnull=False)
+
+
+def _outdated(store: Store, now: datetime) -> QuerySet[FileChange]:
+    """Earlier versions that the policy does not keep. The current version of a file is never among them."""
+    outdated = Q()
+    if not store.keep_versions or store.max_versions is not None:
+        kept = store.max_versions if store.keep_versions else 0
+        outdated |= Q(version__lt=F("file__version") - kept)
+    if store.retention_days is not None:
+        oldest = now - timedelta(days=store.retention_days)
+        following = FileChange.objects.filter(file=OuterRef("file"), version=OuterRef("version") + 1, at__lt=oldest)
+        outdated |= Q(Exists(following))  # a version is as old as the one that replaced it
+    earlier = FileChange.objects.filter(store=store, content__isnull=False, version__gt=0)
+    return earlier.filter(outdated, version__lt=F("file__version"))
+
+
+def _forget_outdated(number: int, now: datetime) -> int:
+    """Forget a batch of the versions that the policy, as it is now, does not keep."""
+    store = Store.objects.filter(_PRUNES, pk=number, deleted_at=None).first()
+    if store is None:
+        return 0
+    rows = list(_outdated(store, now).values_list("id", "content_id", "size")[:BATCH])
+    forgotten = [(content, size) for _, content, size in rows if content is not None]
     FileChange.objects.filter(pk__in=[row[0] for row in rows]).update(content=None)
-    contents.release(content for _, content, _ in rows if content is not None)
-    quotas.count_in_store(store.space_id, store.pk, history=-sum(size for _, _, size in rows))
+    contents.release(content for content, _ in forgotten)
+    quotas.count_in_store(store.space_id, store.pk, history=-stored_bytes.freed(store.pk, forgotten))
     return len(rows)
 
 
