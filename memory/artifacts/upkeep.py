@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
+from accounts import audit
+from accounts.models import Space
+from accounts.principals import Principal, shell
 from fluxcore import blobs, clock, config, events, uptime
 from fluxcore.work.run import Run
 from fluxcore.writes import booth, write_locks
-from memory.artifacts import contents, hooks, proposals, quotas, stored_bytes
+from memory.artifacts import contents, hooks, names, proposals, quotas, stored_bytes
 from memory.artifacts.models import File, FileChange, Message, Store
 
 BATCH = 1_000  # rows of one write
-ACTOR = "worker"
+INSTANCE = "instance"
 
 
 def sweep(run: Run) -> None:
@@ -141,7 +145,7 @@ def collect_blobs(run: Run) -> None:
 
 def delete_ephemeral() -> int:
     """Delete all ephemeral stores when the instance starts; how many. The sweep ends them later."""
-    stores = list(Store.objects.filter(ephemeral=True, deleted_at=None))
+    stores = list(Store.objects.filter(ephemeral=True, deleted_at=None).select_related("space"))
     for store in stores:
         booth.write(partial(_delete_ephemeral, store), lock=write_locks.lock_name(store.space_id))
     return len(stores)
@@ -149,14 +153,21 @@ def delete_ephemeral() -> int:
 
 def _delete_ephemeral(store: Store) -> None:
     now = clock.now()
-    Store.objects.filter(pk=store.pk, deleted_at=None).update(deleted_at=now, deleted_by="instance")
+    Store.objects.filter(pk=store.pk, deleted_at=None).update(deleted_at=now, deleted_by=INSTANCE)
     hooks.store_changed(store.pk)
-    proposals.store_deleted(store.pk, at=now, by="instance")
-    where = f"stores/{store.uuid}"
+    proposals.store_deleted(store.pk, at=now, by=INSTANCE)
+    counts = {"files": store.files, "messages": store.messages}
+    where = f"stores/{names.target(store)}"
+    audit.record(_instance(store.space), "stores.delete", where, reason="ephemeral", details=counts)
     events.append(
         "store.deleted",
         space=store.space_id,
-        actor="instance",
-        subject=where,
+        actor=INSTANCE,
+        subject=f"stores/{store.uuid}",
         data={"store": str(store.uuid), "key": store.key},
     )
+
+
+def _instance(space: Space) -> Principal:
+    """Principal of the instance itself, as the audit chain names it."""
+    return replace(shell(space), name=INSTANCE)

@@ -7,6 +7,8 @@ from datetime import timedelta
 
 import pytest
 
+from accounts import audit
+from accounts.models import AuditEntry
 from fluxcore import blobs, clock
 from fluxcore.models import Job, JobLine, UptimeClock
 from fluxcore.work import worker
@@ -60,8 +62,6 @@ def test_a_store_without_a_log_keeps_the_audit_chain(alice):
     alice.post("/stores", {"key": "silent", "audit": False})
     alice.write("a", "x", "silent")
     assert alice.tail("silent") == []
-    from accounts.models import AuditEntry
-
     assert AuditEntry.objects.filter(object="stores/silent/a").count() == 1
 
 
@@ -179,8 +179,14 @@ def test_a_clock_in_doubt_deletes_nothing(alice, configure):
 
 def test_ephemeral_stores_are_deleted_when_the_instance_starts(alice):
     alice.post("/stores", {"key": "scratch", "ephemeral": True})
+    alice.write("a", "x", "scratch")
     assert upkeep.delete_ephemeral() == 1
     assert [store["key"] for store in alice.get("/stores").json()["stores"]] == ["notes"]
+    entry = AuditEntry.objects.get(action="stores.delete")
+    assert (entry.actor, entry.object, entry.reason) == ("shell:instance", "stores/scratch", "ephemeral")
+    assert entry.chain == Store.objects.get(key="scratch").space.uuid.hex and '"files":1' in entry.details
+    assert audit.verify(entry.chain).sound
+    assert upkeep.delete_ephemeral() == 0 and AuditEntry.objects.filter(action="stores.delete").count() == 1
 
 
 def test_stores_of_another_space_do_not_exist(alice, with_stores):
