@@ -149,7 +149,7 @@ class FoundLines(TypedDict):
 class StoreEvent(TypedDict):
     ts: Moment
     op: str
-    path: str
+    path: Annotated[str, "messages.json: the transcript."]
     old_sha: str
     new_sha: str
     actor: str
@@ -174,6 +174,7 @@ class StoredMessage(TypedDict):
     said_at: Moment | None
     at: Moment
     by: str
+    actor: Annotated[str, "Label the writer gave itself."]
 
 
 class MessagePage(TypedDict):

@@ -1,4 +1,4 @@
-"""Changes of files: rows that are both the versions of a file and the log of its store, refusals included."""
+"""Rows that are both the versions of files and the log of their store, with refusals and changes of the transcript."""
 
 from __future__ import annotations
 

@@ -117,7 +117,10 @@ class File(models.Model):
 
 
 class FileChange(models.Model):
-    """A change of a file, or a refused one: the log of a store. Those with a version are the versions of the file."""
+    """An entry of the log of a store: a change of a file or of the transcript, or a refused one.
+
+    Those with a version are the versions of the file.
+    """
 
     class ChangeOutcome(models.TextChoices):
         DONE = "done"

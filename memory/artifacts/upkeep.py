@@ -127,7 +127,7 @@ def _delete(store: Store) -> None:
 
 
 def _forget_log(oldest: datetime) -> None:
-    """Delete old entries of logs that are no versions: refusals, and writes that changed nothing."""
+    """Delete old entries of logs that are no versions: refusals, changes of transcripts, no-ops."""
     while True:
         rows = list(FileChange.objects.filter(version=0, at__lt=oldest).values_list("id", flat=True)[:BATCH])
         if rows:
