@@ -84,12 +84,9 @@ def test_a_write_counts_with_few_statements(alice):
         alice.write("old", "0", store)
 
     def statements(path, text, store="notes"):
-        with CaptureQueriesContext(
-            connection,
-        ) as found:
+        with CaptureQueriesContext(connection) as found:
             assert alice.write(path, text, store).status_code == 200
-        asked = [one["sql"] for one in found if "CASE WHEN EXISTS" in one["sql"]]
-        return len(asked)
+        return sum("CASE WHEN EXISTS" in one["sql"] for one in found)
 
     assert statements("new", "n") == 0
     assert statements("old", "1") == 1
