@@ -42,6 +42,7 @@ class Store(models.Model):
     created_by = models.CharField(max_length=160)
     deleted_at = models.DateTimeField(null=True)
     deleted_by = models.CharField(max_length=160, default="")
+    ended = models.BooleanField(default=False)  # it is being emptied, so it can no longer be restored
 
     class Meta:
         constraints = [

@@ -163,7 +163,7 @@ def get_store(principal: Principal, request: calls.GetStore) -> dict[str, Any]:
 def list_stores(principal: Principal, request: calls.ListStores) -> dict[str, Any]:
     """List a page of stores; only those of which the caller may read something."""
     limit = request.limit or DEFAULT_LIMIT
-    wanted = Q(space=names.space_of(principal), deleted_at__isnull=not request.deleted)
+    wanted = Q(space=names.space_of(principal), deleted_at__isnull=not request.deleted, ended=False)
     for name in _COORDINATES:
         value = getattr(request, name)
         if value is not None:

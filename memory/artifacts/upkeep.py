@@ -98,8 +98,8 @@ def _delete_removed_messages(store: Store, oldest: datetime) -> int:
 
 
 def _empty(store: Store) -> int:
-    """Delete a batch of what a deleted store still has."""
-    if not Store.objects.filter(pk=store.pk).exclude(deleted_at=None).exists():
+    """Delete a batch of what a deleted store still has. From the first one on it cannot be restored."""
+    if not Store.objects.filter(pk=store.pk).exclude(deleted_at=None).update(ended=True):
         return 0  # restored meanwhile
     File.objects.filter(store=store).exclude(content=None).update(content=None)
     changes = list(FileChange.objects.filter(store=store).values_list("id", "content_id")[:BATCH])
@@ -114,7 +114,7 @@ def _empty(store: Store) -> int:
 
 def _delete(store: Store) -> None:
     """Delete an emptied store, and what it counted in its space."""
-    row = Store.objects.filter(pk=store.pk).exclude(deleted_at=None).first()
+    row = Store.objects.filter(pk=store.pk, ended=True).first()
     if row is None:
         return
     File.objects.filter(store=row).delete()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.db import connection
@@ -12,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from accounts.principals import find_space, shell
 from fluxcore import clock
 from fluxcore.work import worker
+from fluxcore.writes import booth, write_locks
 from memory.artifacts import contents, jobs, stores, upkeep
 from memory.artifacts.models import File, FileChange, Message, Store, StoreUsage
 from tests.artifacts import counts
@@ -235,3 +237,20 @@ def test_what_can_be_restored_ends_with_its_window(alice, configure):
     upkeep.sweep(None)
     refused(alice.post("/stores/notes/undelete", {}), 404, "not_found")
     assert alice.get("/stores", deleted="true").json()["stores"] == [] and not File.objects.exists()
+
+
+def test_a_store_that_is_being_emptied_cannot_be_restored(alice, configure, monkeypatch):
+    """Otherwise it would come back with a part of its versions."""
+    configure(STORE_UNDELETE_DAYS=0)
+    monkeypatch.setattr(upkeep, "BATCH", 2)
+    for number in range(5):
+        alice.write("a", f"{number}")
+    alice.delete("/stores/notes")
+    store = Store.objects.get()
+    booth.write(partial(upkeep._empty, store), lock=write_locks.lock_name(store.space_id))
+    assert FileChange.objects.count() == 3
+    for ref in ("notes", store.uuid):
+        refused(alice.post(f"/stores/{ref}/undelete", {}), 404, "not_found")
+    assert alice.get("/stores", deleted="true").json()["stores"] == []
+    upkeep.sweep(None)
+    assert not Store.objects.exists() and StoreUsage.objects.get().bytes == 0
