@@ -35,6 +35,7 @@ class MessageCard:
     session: str
     said_at: Any
     by: str
+    actor: str
     marked: bool = False
     text: SafeString | None = None
     cut: bool = False
@@ -53,6 +54,7 @@ def card(one: dict[str, Any], *, marked: bool = False, whole: bool = False) -> M
         one["session"],
         moment(one["said_at"] or one["at"]),
         one["by"],
+        one["actor"],
         marked,
     )
     texts, found.parts = _parts(message, whole)

@@ -23,8 +23,8 @@ class StoreFacts(TypedDict):
     recallable: bool
     ephemeral: bool
     files: int
-    bytes: int
-    history_bytes: Annotated[int, "Bytes of earlier versions."]
+    bytes: Annotated[int, "Bytes of the files, each content once."]
+    history_bytes: Annotated[int, "Bytes that only earlier versions have, each content once."]
     messages: int
     created_at: Moment
     created_by: str
@@ -149,7 +149,7 @@ class FoundLines(TypedDict):
 class StoreEvent(TypedDict):
     ts: Moment
     op: str
-    path: str
+    path: Annotated[str, "messages.json: the transcript."]
     old_sha: str
     new_sha: str
     actor: str
@@ -174,6 +174,7 @@ class StoredMessage(TypedDict):
     said_at: Moment | None
     at: Moment
     by: str
+    actor: Annotated[str, "Label the writer gave itself."]
 
 
 class MessagePage(TypedDict):
@@ -191,7 +192,8 @@ class MessagesAppended(TypedDict):
 
 class MessagesRemoved(TypedDict):
     removal: Annotated[str, "Give it to undo."]
-    messages: list[StoredMessage]
+    seqs: NotRequired[Annotated[list[int], "Numbers of the removed messages; not given when all were removed."]]
+    messages: Annotated[list[StoredMessage], "The removed messages, for those who may read the transcript."]
     count: int
     total: int
 

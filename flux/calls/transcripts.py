@@ -73,7 +73,7 @@ class ReadMessages(TranscriptRead, Answers[MessagePage]):
 
 
 class PopMessages(TranscriptWrite, Answers[MessagesRemoved]):
-    """Remove the newest messages, or those with given numbers, and return them. It can be undone."""
+    """Remove the newest messages, or those with given numbers. It can be undone. Readers get them back."""
 
     sdk, verb, rest = "pop_messages", "transcript.pop", "POST /stores/{store}/messages/pop"
     title, shell = "Remove the newest messages", ("pop {store}",)

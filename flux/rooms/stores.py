@@ -400,7 +400,7 @@ class StoreCalls:
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> CallArguments[MessagesRemoved]:
-        """Remove the newest messages, or those with given numbers, and return them. It can be undone."""
+        """Remove the newest messages, or those with given numbers. It can be undone. Readers get them back."""
         return CallArguments(
             body={
                 "reason": reason,

@@ -80,5 +80,9 @@ class LimitKeys:
         30.0, "days a deleted store, or removed messages, can be restored", low=0, high=3650, hot=True
     )
     STORE_LOG_DAYS: float = key(
-        90.0, "days the log of a store keeps refusals and writes that changed nothing", low=0, high=3650, hot=True
+        90.0,
+        "days the log of a store keeps refusals, changes of its transcript, and writes that changed nothing",
+        low=0,
+        high=3650,
+        hot=True,
     )

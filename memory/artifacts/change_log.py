@@ -1,4 +1,4 @@
-"""Changes of files: rows that are both the versions of a file and the log of its store, refusals included."""
+"""Rows that are both the versions of files and the log of their store, with refusals and changes of the transcript."""
 
 from __future__ import annotations
 
@@ -94,15 +94,14 @@ def add(
     raw_sql.insert(FileChange, _COLUMNS, [row])
 
 
-def forget_versions(file: int, up_to: int) -> int:
-    """Forget the bytes of a file's versions up to this one; how many bytes."""
+def forget_versions(file: int, up_to: int) -> list[tuple[int, int]]:
+    """Forget the bytes of a file's versions up to this one; their contents and sizes."""
     rows = raw_sql.read(_FORGOTTEN, [file, up_to])
-    if not rows:
-        return 0
-    with connection.cursor() as cursor:
-        cursor.execute(_FORGET, [file, up_to])
-    contents.release(content for content, _ in rows)
-    return sum(size for _, size in rows)
+    if rows:
+        with connection.cursor() as cursor:
+            cursor.execute(_FORGET, [file, up_to])
+        contents.release(content for content, _ in rows)
+    return rows
 
 
 def find_version(file: int, path: str, version: int) -> FileChange:

@@ -28,7 +28,7 @@ R = TypeVar("R")
 INLINE_BYTES = 64 * 1024  # contents up to this size stay in the database
 _READS = 5  # of one content that others replace
 _TABLE = Content._meta.db_table
-_HOLD = f"ON CONFLICT (space_id, sha) DO UPDATE SET uses = {_TABLE}.uses + excluded.uses RETURNING id"
+_HOLD = f"ON CONFLICT (space_id, sha) DO UPDATE SET uses = {_TABLE}.uses + excluded.uses RETURNING id, uses"
 _USE = f"UPDATE {_TABLE} SET uses = uses + %s WHERE id = %s"  # noqa: S608
 _REMOVE_UNUSED = f"DELETE FROM {_TABLE} WHERE id = %s AND uses <= 0"  # noqa: S608
 _READ = f"SELECT sha, size, data FROM {_TABLE} WHERE id = %s"  # noqa: S608
@@ -91,13 +91,14 @@ class NewContent(dict[str, Any]):
             store.put([self.data], digest=self.sha)
 
 
-def hold(space: int, content: NewContent, uses: int = 1) -> int:
-    """The row of a content, made or used once more; inside the write."""
+def hold(space: int, content: NewContent) -> tuple[int, bool]:
+    """The row of a content, made or used once more, and whether it is the only use; inside the write."""
     data = content.data if content.size <= INLINE_BYTES else None
     rows = raw_sql.upsert(
-        Content, ("space", "sha", "size", "data", "uses"), [(space, content.sha, content.size, data, uses)], _HOLD
+        Content, ("space", "sha", "size", "data", "uses"), [(space, content.sha, content.size, data, 1)], _HOLD
     )
-    return int(rows[0][0])
+    number, uses = rows[0]
+    return int(number), uses == 1
 
 
 def use(content: int, uses: int = 1) -> None:

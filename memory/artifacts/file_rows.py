@@ -15,7 +15,7 @@ from flux import paths
 from fluxcore import clock, raw_sql
 from fluxcore.errors import AlreadyExists, Busy, Conflict
 from fluxcore.writes.preconditions import conflict_message
-from memory.artifacts import change_log, contents, hooks, proposals, quotas
+from memory.artifacts import change_log, contents, hooks, proposals, quotas, stored_bytes
 from memory.artifacts.change_log import Writer
 from memory.artifacts.models import File
 from memory.artifacts.states import FileState, StoreState
@@ -57,6 +57,7 @@ class NewVersion:
     size: int = 0
     content_type: str = ""
     origin: str = ""
+    fresh: bool = False  # whether nothing else in the space has the content
 
 
 def writer_of(call: RunningCall, actor: str | None) -> Writer:
@@ -106,11 +107,10 @@ def write(
 ) -> dict[str, Any]:
     """Give a file another content, or none; the answer of the call."""
     exists, appears = file is not None and file.sha != "", new.sha != ""
-    old_size = file.size if file is not None else 0
     if appears and not exists:
         check_place(store, path)
         proposals.check_target(store, path)
-    quotas.check_room(store, files=appears - exists, size=new.size - (0 if store.keep_versions else old_size))
+    count = stored_bytes.WriteCount(store, file, new.content, new.size, new=new.fresh)
     number, version = _write_row(writer, store, path, file, new)
     change_log.add(
         store.id,
@@ -127,8 +127,9 @@ def write(
         content_type=new.content_type,
         origin=new.origin,
     )
-    forgotten = _prune(store, number, version)
-    files, size, history = appears - exists, new.size - old_size, old_size - forgotten
+    size, history = count.added(_prune(store, number, version))
+    files = appears - exists
+    quotas.check_room(store, files=files, size=size + history)  # only now is it known what pruning frees
     quotas.count_in_store(store.space, store.id, files=files, size=size, history=history)
     store.files, store.bytes, store.history_bytes = (
         store.files + files,
@@ -178,13 +179,13 @@ def _write_row(
     return file.id, file.version + 1
 
 
-def _prune(store: StoreState, file: int, version: int) -> int:
-    """Forget earlier versions that the policy does not keep; how many bytes."""
+def _prune(store: StoreState, file: int, version: int) -> list[tuple[int, int]]:
+    """Forget earlier versions that the policy does not keep; their contents and sizes."""
     if not store.keep_versions:
         return change_log.forget_versions(file, version - 1)
     if store.max_versions is not None and version - 1 > store.max_versions:
         return change_log.forget_versions(file, version - 1 - store.max_versions)
-    return 0
+    return []
 
 
 def unchanged(
@@ -210,5 +211,5 @@ def unchanged(
 
 def hold(store: StoreState, op: str, content: contents.NewContent, content_type: str, origin: str) -> NewVersion:
     """A version with new bytes, whose content is stored and counted."""
-    number = contents.hold(store.space, content)
-    return NewVersion(op, number, content.sha, content.size, content_type, origin)
+    number, fresh = contents.hold(store.space, content)
+    return NewVersion(op, number, content.sha, content.size, content_type, origin, fresh)

@@ -12,7 +12,18 @@ from accounts.verbs import Change, RunningCall, verb
 from flux import paths
 from flux.calls import files as calls
 from fluxcore.errors import Busy, Invalid, NotFound
-from memory.artifacts import change_log, content_types, contents, file_rows, names, proposals, quotas, refusals, stores
+from memory.artifacts import (
+    change_log,
+    content_types,
+    contents,
+    file_rows,
+    names,
+    proposals,
+    quotas,
+    refusals,
+    stored_bytes,
+    stores,
+)
 from memory.artifacts.contents import NewContent
 from memory.artifacts.states import FileState, StoreState, read_state
 
@@ -134,11 +145,11 @@ def _check_before_storing(
         return
     file_rows.check_writable(call, place, path)
     file_rows.check_expected(call, place, path, file, expected_sha)
-    if file is not None and file.sha == content.sha:
+    if not added_to and stored_bytes.has(place, content.sha):
         return
-    grown = content.size + added_to - (0 if place.keep_versions else _size(file))
-    quotas.check_room(place, files=0, size=grown)
     if place.max_versions is None or not _size(file):  # else earlier versions make room, and the write knows how much
+        grown = content.size + added_to - (0 if place.keep_versions else _size(file))
+        quotas.check_room(place, files=0, size=grown)
         quotas.check_space(place.space, grown)
 
 

@@ -33,8 +33,8 @@ class Store(models.Model):
     ephemeral = models.BooleanField(default=False)  # deleted whenever the instance starts
     # Counts.
     files = models.BigIntegerField(default=0)
-    bytes = models.BigIntegerField(default=0)  # of the current contents
-    history_bytes = models.BigIntegerField(default=0)  # of earlier versions
+    bytes = models.BigIntegerField(default=0)  # of contents that files have, each once (`stored_bytes.py`)
+    history_bytes = models.BigIntegerField(default=0)  # of contents that only earlier versions have, each once
     messages = models.BigIntegerField(default=0)
     message_bytes = models.BigIntegerField(default=0)
     next_seq = models.BigIntegerField(default=1)  # number of the next message
@@ -42,6 +42,7 @@ class Store(models.Model):
     created_by = models.CharField(max_length=160)
     deleted_at = models.DateTimeField(null=True)
     deleted_by = models.CharField(max_length=160, default="")
+    ended = models.BooleanField(default=False)  # it is being emptied, so it can no longer be restored
 
     class Meta:
         constraints = [
@@ -110,13 +111,17 @@ class File(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["store", "path"], name="file_once")]
+        indexes = [models.Index(fields=["store", "content"], name="file_content", condition=~Q(content=None))]
 
     def __str__(self) -> str:
         return self.path
 
 
 class FileChange(models.Model):
-    """A change of a file, or a refused one: the log of a store. Those with a version are the versions of the file."""
+    """An entry of the log of a store: a change of a file or of the transcript, or a refused one.
+
+    Those with a version are the versions of the file.
+    """
 
     class ChangeOutcome(models.TextChoices):
         DONE = "done"
@@ -145,6 +150,7 @@ class FileChange(models.Model):
         indexes = [
             models.Index(fields=["store", "id"], name="change_log"),
             models.Index(fields=["file", "version"], name="change_version"),
+            models.Index(fields=["store", "content"], name="change_content", condition=~Q(content=None)),
         ]
 
     def __str__(self) -> str:

@@ -38,7 +38,7 @@ def as_uuid(ref: str) -> uuid.UUID | None:
 
 def find_store(principal: Principal, ref: str, *, deleted: bool = False) -> Store:
     """The store of that id or key; with `deleted` the last one that was deleted."""
-    stores = Store.objects.filter(space=space_of(principal), deleted_at__isnull=not deleted)
+    stores = Store.objects.filter(space=space_of(principal), deleted_at__isnull=not deleted, ended=False)
     number = as_uuid(checked_ref(ref))
     found = stores.filter(uuid=number).first() if number is not None else None
     if found is None:

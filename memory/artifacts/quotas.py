@@ -24,6 +24,13 @@ _COUNT_IN_STORE = (
 
 
 _MEBIBYTE = 1024 * 1024
+DELETE_FILE = "Delete a file first"
+_MESSAGES_COUNT = "removed messages count until they can no longer be restored"
+_KEPT = (
+    f"Deleted files count as long as their versions are kept, and {_MESSAGES_COUNT}; a lower max_versions or "
+    "retention_days makes room"
+)
+_NOT_KEPT = f"Delete a file first; {_MESSAGES_COUNT}"
 
 
 def share(call: RunningCall, cost: int = 1) -> Ticket:
@@ -79,7 +86,8 @@ def _refuse_above_limit(total: int) -> None:
             limit=limit,
             what="bytes in stores",
             raised_by="MAX_STORE_BYTES_PER_SPACE",
-            do="Delete a store, or set max_versions or retention_days of one",
+            do="Let an owner set max_versions or retention_days of a store, which removes earlier versions, or delete "
+            "a store; deleted ones count until they can no longer be restored",
         )
 
 
@@ -95,12 +103,19 @@ def check_room(store: StoreState, *, files: int, size: int) -> None:
     held = store.bytes + store.history_bytes + store.message_bytes
     most = config.current().MAX_STORE_FILES
     policy = store.max_files if store.max_files is not None and store.max_files < most else None
-    if files > 0 and store.files + files > (most if policy is None else policy):
-        raised_by = "MAX_STORE_FILES" if policy is None else None
-        raise limit_messages.quota_reached(
-            f"The store {store.target}", limit=most if policy is None else policy, what="files", raised_by=raised_by
+    where, change = f"The store {store.target}", f"flux_files policy {store.ref}"
+    if files > 0 and policy is not None and store.files + files > policy:
+        raise limit_messages.policy_reached(
+            where, limit=policy, what="files", policy="max_files", do=DELETE_FILE, change=f"{change} --max-files N"
         )
+    if files > 0 and store.files + files > most:
+        raise limit_messages.quota_reached(where, limit=most, what="files", raised_by="MAX_STORE_FILES", do=DELETE_FILE)
     if size > 0 and store.max_bytes is not None and held + size > store.max_bytes:
-        raise limit_messages.quota_reached(
-            f"The store {store.target}", limit=store.max_bytes, what="bytes", raised_by=None
+        raise limit_messages.policy_reached(
+            where,
+            limit=store.max_bytes,
+            what="bytes",
+            policy="max_bytes",
+            do=_KEPT if store.keep_versions else _NOT_KEPT,
+            change=f"{change} --max-bytes N",
         )

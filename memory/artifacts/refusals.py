@@ -22,14 +22,14 @@ MAX_PER_MINUTE = 60  # of one caller
 _NOT_LISTED = (404, 429, 500, 503, 507)  # says nothing about the store
 
 
-def noted_as(op: str) -> Refused:
-    """The function that lists refusals of an operation."""
+def noted_as(op: str, path: str | None = None) -> Refused:
+    """The function that lists refusals of an operation, on the path that the call gives or on this one."""
 
     def note(principal: Principal, given: dict[str, Any], error: FluxError) -> None:
         if error.status in _NOT_LISTED or principal.space is None or not isinstance(given.get("store"), str):
             return
         with suppress(FluxError):  # the caller gets the refusal itself, whatever becomes of the list
-            _list(principal, op, given, error.code)
+            _list(principal, op, given if path is None else {**given, "path": path}, error.code)
 
     return note
 

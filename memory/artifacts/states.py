@@ -43,6 +43,11 @@ class StoreState:
         return names.target_of(self.org, self.project, self.domain, self.key)
 
     @property
+    def ref(self) -> str:
+        """What commands take for it: its key, or its id if the key does not say which store it is."""
+        return self.key if self.target == self.key else str(self.uuid)
+
+    @property
     def protected(self) -> list[str]:
         """Prefixes that agents cannot write."""
         return self.read_only.split("\n") if self.read_only else []

@@ -16,8 +16,8 @@ from accounts.verbs import Change, RunningCall
 from flux import paths
 from flux.calls import stores as calls
 from fluxcore import clock, config
-from fluxcore.errors import AlreadyExists, Forbidden, Invalid, NotFound
-from memory.artifacts import hooks, names, proposals, quotas
+from fluxcore.errors import AlreadyExists, Forbidden, Invalid, NotFound, ReadOnlyPath
+from memory.artifacts import hooks, jobs, names, proposals, quotas
 from memory.artifacts.models import Store
 from memory.artifacts.states import FileState, StoreState, read_state
 
@@ -163,7 +163,7 @@ def get_store(principal: Principal, request: calls.GetStore) -> dict[str, Any]:
 def list_stores(principal: Principal, request: calls.ListStores) -> dict[str, Any]:
     """List a page of stores; only those of which the caller may read something."""
     limit = request.limit or DEFAULT_LIMIT
-    wanted = Q(space=names.space_of(principal), deleted_at__isnull=not request.deleted)
+    wanted = Q(space=names.space_of(principal), deleted_at__isnull=not request.deleted, ended=False)
     for name in _COORDINATES:
         value = getattr(request, name)
         if value is not None:
@@ -204,6 +204,7 @@ def delete_store(call: RunningCall, request: calls.DeleteStore) -> Change:
         ticket.take()
         store = names.find_store(call.principal, request.store)
         _refuse_others(call.principal, store)
+        _refuse_protected(call.principal, store)
         store.deleted_at, store.deleted_by = clock.now(), call.principal.actor
         store.save(update_fields=["deleted_at", "deleted_by"])
         hooks.store_changed(store.pk)
@@ -253,6 +254,18 @@ def _refuse_others(principal: Principal, store: Store) -> None:
         )
 
 
+def _refuse_protected(principal: Principal, store: Store) -> None:
+    """Only people delete a store with read-only prefixes: an agent would create it again without them."""
+    if principal.kind == "agent" and store.read_only:
+        prefixes = store.read_only.split("\n")
+        raise ReadOnlyPath(
+            f"The store {store.key!r} has files that agents cannot write, so agents cannot delete it. Ask a person of "
+            "the space to delete it.",
+            store=str(store.uuid),
+            read_only_prefixes=prefixes,
+        )
+
+
 @handles(calls.ChangePolicy)
 def change_policy(call: RunningCall, request: calls.ChangePolicy) -> Change:
     """Change the policy of a store: only owners of the space and the command line do."""
@@ -261,7 +274,7 @@ def change_policy(call: RunningCall, request: calls.ChangePolicy) -> Change:
 
     def change() -> dict[str, Any]:
         store = names.find_store(call.principal, request.store)
-        was_recallable, staging = store.recallable, store.staging
+        was_recallable, staging, kept = store.recallable, store.staging, _keeps(store)
         for name, value in {**cleared, **policy}.items():
             setattr(store, name, value)
         proposals.check_apart(store.staging, store.read_only)
@@ -270,11 +283,18 @@ def change_policy(call: RunningCall, request: calls.ChangePolicy) -> Change:
             proposals.staging_changed(store.pk, at=clock.now(), by=call.principal.actor)
         if (store.recallable, store.staging) != (was_recallable, staging):
             hooks.store_changed(store.pk)
+        if _keeps(store) != kept:
+            jobs.ask_to_sweep()
         call.record(f"stores/{names.target(store)}", changed={**cleared, **policy})
         call.event("store.policy", f"stores/{store.uuid}", {"store": str(store.uuid), "key": store.key})
         return store_facts(store)
 
     return change
+
+
+def _keeps(store: Store) -> tuple[Any, ...]:
+    """Which earlier versions the policy keeps."""
+    return store.keep_versions, store.max_versions, store.retention_days
 
 
 def address_of(store: Store) -> str:

@@ -10,19 +10,22 @@ import json
 import uuid
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from django.db import connection
 
+from accounts.authorise import may
 from accounts.calls import handles
 from accounts.principals import Principal
 from accounts.verbs import Change, RunningCall
+from flux import paths
 from flux.calls import transcripts as calls
 from fluxcore import clock, raw_sql
 from fluxcore.canonical_json import loads, refuse_surrogates
 from fluxcore.errors import Invalid, NotFound
 from fluxcore.writes import limit_messages
-from memory.artifacts import hooks, names, quotas, refusals, stores
+from memory.artifacts import change_log, file_rows, hooks, names, quotas, refusals, stores
 from memory.artifacts.files import origin_of
 from memory.artifacts.models import Message, Store
 from memory.artifacts.states import StoreState, read_state
@@ -52,9 +55,10 @@ _COLUMNS = (
     "removal",
 )
 _reads, _writes = names.asks_for_transcript("transcript.read"), names.asks_for_transcript("transcript.write")
+_noted_as = partial(refusals.noted_as, path=paths.MESSAGES)
 
 
-@handles(calls.AppendMessages, asks=_writes, refused=refusals.noted_as("append_messages"))
+@handles(calls.AppendMessages, asks=_writes, refused=_noted_as("append_messages"))
 def append_messages(call: RunningCall, request: calls.AppendMessages) -> Change:
     rows = [prepared(message, request.session, request.speaker) for message in request.messages]
     origin = origin_of(call.principal, request.provenance)
@@ -85,10 +89,18 @@ def add(call: RunningCall, store: StoreState, prepared_rows: list[dict[str, Any]
     quotas.count_in_store(store.space, store.id, messages=len(rows), message_size=size)
     last = first + len(rows) - 1
     call.record(f"stores/{store.target}/messages", first=first, last=last)
+    _list(call, store, "append_messages", actor, count=len(rows))
     _announce(call, store, "messages.appended", first=first, last=last)
     if store.recallable:
         hooks.messages_appended(store, first, last)
     return first
+
+
+def _list(call: RunningCall, store: StoreState, op: str, actor: str | None, *, count: int) -> None:
+    """Add a change of the transcript to the store's own log, under the name that flyte gives its file."""
+    if store.audit:
+        writer, outcome = file_rows.writer_of(call, actor), change_log.DONE if count else change_log.NOOP
+        change_log.add(store.id, None, paths.MESSAGES, op, writer, listed=True, outcome=outcome)
 
 
 def _announce(call: RunningCall, store: StoreState, kind: str, **data: Any) -> None:
@@ -196,12 +208,13 @@ def stored_message(row: Message) -> dict[str, Any]:
         "said_at": clock.rfc3339(row.said_at),
         "at": clock.rfc3339(row.at),
         "by": row.writer,
+        "actor": row.actor,
     }
 
 
-@handles(calls.PopMessages, asks=_writes, refused=refusals.noted_as("pop_messages"))
+@handles(calls.PopMessages, asks=_writes, refused=_noted_as("pop_messages"))
 def pop_messages(call: RunningCall, request: calls.PopMessages) -> Change:
-    """Remove the newest messages, or those of given numbers that are still there."""
+    """Remove the newest messages, or those of given numbers that are still there. Only readers see what they said."""
     if request.seqs is not None and request.count is not None:
         raise Invalid("Give count or seqs, not both.", field="seqs")
     ticket = quotas.share(call)
@@ -212,14 +225,20 @@ def pop_messages(call: RunningCall, request: calls.PopMessages) -> Change:
         wanted = Message.objects.filter(store=store.id, removal="").order_by("-seq")
         wanted = wanted[: request.count or 1] if request.seqs is None else wanted.filter(seq__in=request.seqs)
         rows = list(wanted)[::-1]
-        removal = _remove(call, store, [row.pk for row in rows])
-        messages = [stored_message(row) for row in rows]
-        return {"removal": removal, "messages": messages, "count": len(rows), "total": store.messages - len(rows)}
+        removal = _remove(call, store, "pop_messages", request.actor, [row.pk for row in rows])
+        readable = may(call.principal, "transcript.read", store.target)
+        return {
+            "removal": removal,
+            "seqs": [row.seq for row in rows],
+            "messages": [stored_message(row) for row in rows] if readable else [],
+            "count": len(rows),
+            "total": store.messages - len(rows),
+        }
 
     return change
 
 
-@handles(calls.ClearMessages, asks=_writes, refused=refusals.noted_as("clear_messages"))
+@handles(calls.ClearMessages, asks=_writes, refused=_noted_as("clear_messages"))
 def clear_messages(call: RunningCall, request: calls.ClearMessages) -> Change:
     """Remove all messages. The answer does not repeat them."""
     ticket = quotas.share(call)
@@ -227,13 +246,13 @@ def clear_messages(call: RunningCall, request: calls.ClearMessages) -> Change:
     def change() -> dict[str, Any]:
         ticket.take()
         store, _ = read_state(call.principal, request.store, "")
-        removal = _remove(call, store, None)
+        removal = _remove(call, store, "clear_messages", request.actor, None)
         return {"removal": removal, "messages": [], "count": store.messages, "total": 0}
 
     return change
 
 
-def _remove(call: RunningCall, store: StoreState, rows: list[int] | None) -> str:
+def _remove(call: RunningCall, store: StoreState, op: str, actor: str | None, rows: list[int] | None) -> str:
     """Mark messages as removed, all of them if `rows` is None; the number of the removal."""
     removal = uuid.uuid4().hex
     wanted = Message.objects.filter(store=store.id, removal="")
@@ -241,13 +260,14 @@ def _remove(call: RunningCall, store: StoreState, rows: list[int] | None) -> str
     removed = wanted.update(removal=removal, removed_at=clock.now())
     quotas.count_in_store(store.space, store.id, messages=-removed)
     call.record(f"stores/{store.target}/messages", removed=removed, removal=removal)
+    _list(call, store, op, actor, count=removed)
     _announce(call, store, "messages.removed", count=removed, removal=removal)
     if store.recallable and removed:
         hooks.messages_removed(store, removal)
     return removal
 
 
-@handles(calls.RestoreMessages, asks=_writes, refused=refusals.noted_as("restore_messages"))
+@handles(calls.RestoreMessages, asks=_writes, refused=_noted_as("restore_messages"))
 def restore_messages(call: RunningCall, request: calls.RestoreMessages) -> Change:
     """Bring removed messages back, with the numbers they had."""
     ticket = quotas.share(call)
@@ -262,6 +282,7 @@ def restore_messages(call: RunningCall, request: calls.RestoreMessages) -> Chang
             raise NotFound("There is no such removal, or its messages can no longer be restored.")
         quotas.count_in_store(store.space, store.id, messages=restored)
         call.record(f"stores/{store.target}/messages", restored=restored, removal=request.removal)
+        _list(call, store, "restore_messages", request.actor, count=restored)
         _announce(call, store, "messages.restored", count=restored)
         if store.recallable:
             hooks.messages_restored(store, request.removal)

@@ -7,13 +7,12 @@ from collections import Counter
 
 import pytest
 from django.db import connection
-from django.db.models import Count, Sum
 
 from flux.client import FluxClient
 from flux.memory import ConcurrencyError, MemoryStore
 from fluxcore.errors import AlreadyExists, Conflict, NotFound, QuotaReached
-from memory.artifacts import contents
-from memory.artifacts.models import Content, File, FileChange, Message, Store, StoreUsage
+from memory.artifacts.models import Content
+from tests.artifacts import counts
 from tests.concurrency.load import together
 from tests.sdk.memory_messages import ALL
 
@@ -30,20 +29,7 @@ def client(live_server, make_token, monkeypatch):
 
 
 def check_counts():
-    """What stores, the space and contents count is what is there, and every file can be read."""
-    for store in Store.objects.all():
-        there = File.objects.filter(store=store).exclude(sha="").aggregate(files=Count("id"), bytes=Sum("size"))
-        kept = FileChange.objects.filter(store=store).exclude(content=None).aggregate(bytes=Sum("size"))["bytes"] or 0
-        said = Message.objects.filter(store=store).aggregate(messages=Count("id"), bytes=Sum("size"))
-        assert (store.files, store.bytes) == (there["files"], there["bytes"] or 0)
-        assert store.history_bytes == kept - store.bytes
-        assert (store.messages, store.message_bytes) == (said["messages"], said["bytes"] or 0)
-    wanted = sum(store.bytes + store.history_bytes + store.message_bytes for store in Store.objects.all())
-    assert StoreUsage.objects.get().bytes == wanted
-    for content in Content.objects.all():
-        assert content.uses == FileChange.objects.filter(content=content).count() > 0
-    for file in File.objects.exclude(sha=""):
-        assert hashlib.sha256(contents.read_all(file.content_id)).hexdigest() == file.sha
+    counts.check()
     connection.close()
 
 
@@ -146,7 +132,7 @@ def test_limits_are_exact(client, configure):
     outcomes = Counter()
 
     def work(number):
-        for store, content in (("files", b"x"), ("bytes", b"0123456789")):
+        for store, content in (("files", b"x"), ("bytes", f"{number:010}".encode())):
             try:
                 client.put_file(store, f"{number}", content)
                 outcomes[store] += 1

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from accounts.principals import find_space, shell
-from flux.calls import stores as calls
+from accounts import audit
+from accounts.models import AuditEntry
 from fluxcore import blobs, clock
 from fluxcore.models import Job, JobLine, UptimeClock
 from fluxcore.work import worker
@@ -44,24 +44,6 @@ def test_names_that_are_no_names_are_refused(alice):
         assert refused(alice.post("/stores", {"key": "k", "project": name}), 422, "invalid_path")["field"] == "project"
 
 
-def test_the_policy_is_of_the_creator_and_only_owners_change_it(alice):
-    alice.post("/stores", {"key": "kept", "read_only_prefixes": ["memory"], "keep_versions": False})
-    opened = alice.put(
-        "/stores", {"key": "kept", "read_only_prefixes": [], "keep_versions": True, "audit": False}
-    ).json()
-    assert (opened["read_only_prefixes"], opened["keep_versions"], opened["audit"]) == (["memory"], False, True)
-    owner = shell(find_space("home"))
-    from accounts.calls import handler
-
-    handler(calls.ChangePolicy)(owner, store="kept", keep_versions=True, max_versions=1)
-    facts = alice.get("/stores/kept").json()
-    assert (facts["keep_versions"], facts["max_versions"]) == (True, 1)
-    handler(calls.ChangePolicy)(owner, store="kept", without=["max_versions"])
-    assert alice.get("/stores/kept").json()["max_versions"] is None
-    assert stores.change_policy  # agents have no call for it: it is neither over REST nor a tool
-    assert not calls.ChangePolicy.rest and calls.ChangePolicy.tool is None
-
-
 def test_versions_are_kept_as_the_policy_says(alice):
     alice.post("/stores", {"key": "none", "keep_versions": False})
     alice.post("/stores", {"key": "two", "max_versions": 2})
@@ -80,8 +62,6 @@ def test_a_store_without_a_log_keeps_the_audit_chain(alice):
     alice.post("/stores", {"key": "silent", "audit": False})
     alice.write("a", "x", "silent")
     assert alice.tail("silent") == []
-    from accounts.models import AuditEntry
-
     assert AuditEntry.objects.filter(object="stores/silent/a").count() == 1
 
 
@@ -199,8 +179,14 @@ def test_a_clock_in_doubt_deletes_nothing(alice, configure):
 
 def test_ephemeral_stores_are_deleted_when_the_instance_starts(alice):
     alice.post("/stores", {"key": "scratch", "ephemeral": True})
+    alice.write("a", "x", "scratch")
     assert upkeep.delete_ephemeral() == 1
     assert [store["key"] for store in alice.get("/stores").json()["stores"]] == ["notes"]
+    entry = AuditEntry.objects.get(action="stores.delete")
+    assert (entry.actor, entry.object, entry.reason) == ("shell:instance", "stores/scratch", "ephemeral")
+    assert entry.chain == Store.objects.get(key="scratch").space.uuid.hex and '"files":1' in entry.details
+    assert audit.verify(entry.chain).sound
+    assert upkeep.delete_ephemeral() == 0 and AuditEntry.objects.filter(action="stores.delete").count() == 1
 
 
 def test_stores_of_another_space_do_not_exist(alice, with_stores):

@@ -134,6 +134,52 @@ def test_transcripts_take_capabilities_of_their_own(alice, with_stores):
     assert refused(say(scoped, "x"), 403, "forbidden")
 
 
+def test_who_may_only_write_a_transcript_never_reads_it(alice, with_stores):
+    """Removing and restoring messages tells their numbers and nothing they say."""
+    say(alice, "secret one", "secret two")
+    writer = with_stores("transcript.write:notes", name="writer")
+    assert refused(writer.get("/stores/notes/messages"), 403, "forbidden")["missing"] == "transcript.read"
+    for given in ({"count": 1000}, {"seqs": [1, 2]}):
+        answer = writer.post("/stores/notes/messages/pop", given)
+        popped = answer.json()
+        assert (popped["seqs"], popped["messages"], popped["count"], popped["total"]) == ([1, 2], [], 2, 0)
+        assert b"secret" not in answer.content
+        restored = writer.post("/stores/notes/messages/restore", {"removal": popped["removal"]})
+        assert restored.json() == {"count": 2, "total": 2}
+    assert b"secret" not in writer.post("/stores/notes/messages/clear", {}).content
+    both = with_stores("transcript.write:notes", "transcript.read:notes", name="both")
+    say(alice, "secret three")
+    popped = both.post("/stores/notes/messages/pop", {}).json()
+    assert (popped["seqs"], popped["messages"][0]["message"]["content"]) == ([3], "secret three")
+
+
+def test_the_log_of_the_store_has_changes_of_the_transcript(alice, with_stores):
+    """With the label of the writer, and without what the messages say."""
+    say(alice, "a", "b", actor="planner", reason="turn 1")
+    removal = alice.post("/stores/notes/messages/pop", {"actor": "editor"}).json()["removal"]
+    alice.post("/stores/notes/messages/restore", {"removal": removal, "actor": "undoer", "reason": "too early"})
+    alice.post("/stores/notes/messages/clear", {"actor": "cleaner"})
+    alice.post("/stores/notes/messages/clear", {})
+    refused(say(with_stores("transcript.read", name="reader"), "x", actor="nobody"), 403, "forbidden")
+    log = alice.tail()
+    assert {(event["path"], event["version"], event["old_sha"], event["new_sha"]) for event in log} == {
+        ("messages.json", 0, "", "")
+    }
+    assert [(event["op"], event["actor"], event["outcome"], event["reason"]) for event in log] == [
+        ("append_messages", "planner", "done", "turn 1"),
+        ("pop_messages", "editor", "done", ""),
+        ("restore_messages", "undoer", "done", "too early"),
+        ("clear_messages", "cleaner", "done", ""),
+        ("clear_messages", "agent:alice", "noop", ""),
+        ("append_messages", "nobody", "forbidden", ""),
+    ]
+    assert {event["principal"] for event in log[:5]} == {"agent:alice"}
+    alice.post("/stores", {"key": "silent", "audit": False})
+    alice.post("/stores/silent/messages", {"messages": [{"role": "user"}], "actor": "planner"})
+    assert alice.tail("silent") == []
+    assert alice.get("/stores/silent/messages").json()["messages"][0]["actor"] == "planner"
+
+
 def test_too_large_messages_are_refused_whole(alice):
     assert refused(say(alice, "small", "x" * 300_000), 413, "too_large")["limit"] == 256 * 1024
     assert not Message.objects.exists()

@@ -226,14 +226,25 @@ def test_a_second_start_is_refused_while_the_first_is_under_way(made):
 
 
 def test_a_later_start_keeps_the_data_and_shows_no_token(made):
+    """Of what is there it deletes the ephemeral stores, and nothing else."""
     one = made()
-    minted, stored = (
-        json.loads(said) for said in one.commands("flux_token mint assistant --json", "flux_store kept --json")
+    minted, stored, *_ = (
+        json.loads(said)
+        for said in one.commands(
+            "flux_token mint assistant --json",
+            "flux_store kept --json",
+            "flux_files create lasting --json",
+            "flux_files create scratch --ephemeral --json",
+        )
     )
     one.token = minted["token"]
     one.start("--processes", "2")
     assert one.state["token"] is None
     assert one.call("GET", f"/grains/{stored['grain_id']}").json()["content"] == "kept"
+    with closing(connect(one)) as database:
+        assert database.execute("SELECT key FROM artifacts_store WHERE deleted_at IS NULL").fetchall() == [("lasting",)]
+        by = "SELECT actor, object FROM accounts_auditentry WHERE action = 'stores.delete'"
+        assert database.execute(by).fetchall() == [("shell:instance", "stores/scratch")]
 
 
 @pytest.mark.proof

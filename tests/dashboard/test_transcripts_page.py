@@ -95,6 +95,13 @@ def test_a_jump_marks_the_message_among_its_neighbours(client, me):
         assert client.get(f"/transcripts/notes/{path}").status_code == 404, path
 
 
+def test_a_message_names_its_writer_and_the_label_it_gave(client, me):
+    say(me, TALK[0], actor="planner")
+    say(me, TALK[1])
+    assert f"Added by {me.actor} as planner, " in shown(client, "/transcripts/notes/1")
+    assert f"Added by {me.actor}, " in shown(client, "/transcripts/notes/2")
+
+
 def test_messages_are_removed_and_restored(client, me):
     say(me, *TALK)
     done = send(client, "/transcripts/notes/remove", seq=["1", "3", "x"])

@@ -23,7 +23,7 @@ SDK, LOCAL, HERE = "sdk/test_memory_store.py", "sdk/test_local_store.py", "sdk/t
 FILES, STORES, TALK = "artifacts/test_files.py", "artifacts/test_stores.py", "artifacts/test_transcripts.py"
 CROWDS, CHAIN, BAD = "artifacts/test_crowds.py", "artifacts/test_chain.py", "artifacts/test_bad_input.py"
 TREES, KILLS, RACES = "artifacts/test_trees.py", "torture/test_files.py", "artifacts/test_races.py"
-PROGRAM = "seed_programs/test_memory_store.py"
+PROGRAM, POLICY = "seed_programs/test_memory_store.py", "artifacts/test_policy.py"
 
 # What flyte's own tests check.
 ACCEPTANCE = {
@@ -71,7 +71,8 @@ WEAKNESSES = {
     "compare-and-swap only within one copy": [(CROWDS, "test_of_16_writers_with_one_expectation_one_wins")],
     "the policy is the opener's": [
         (SDK, "test_a_later_opener_only_tightens"),
-        (STORES, "test_the_policy_is_of_the_creator_and_only_owners_change_it"),
+        (POLICY, "test_the_policy_is_of_the_creator_and_opening_does_not_change_it"),
+        (POLICY, "test_nobody_else_changes_the_policy"),
     ],
     "digests of an earlier content": [(LOCAL, "test_digests_are_those_of_the_bytes")],
     "lists show what is internal": [(SDK, "test_lists_are_sorted_and_of_folders")],

@@ -182,14 +182,16 @@ def check_contents(instance: Instance) -> dict[str, int]:
         counted = line.execute("SELECT key, files, bytes, history_bytes FROM artifacts_store ORDER BY id").fetchall()
         for key, files, size, history in counted:
             rows = line.execute(
-                "SELECT count(*), coalesce(sum(f.size), 0) FROM artifacts_file f JOIN artifacts_store s "
+                "SELECT f.content_id, f.size FROM artifacts_file f JOIN artifacts_store s "
                 f"ON s.id = f.store_id WHERE s.key = '{key}' AND f.sha <> ''"  # keys of this test
-            ).fetchone()
+            ).fetchall()
             kept = line.execute(
-                "SELECT coalesce(sum(c.size), 0) FROM artifacts_filechange c JOIN artifacts_store s "
+                "SELECT c.content_id, c.size FROM artifacts_filechange c JOIN artifacts_store s "
                 f"ON s.id = c.store_id WHERE s.key = '{key}' AND c.content_id IS NOT NULL"
-            ).fetchone()
-            assert (files, size, history) == (rows[0], rows[1], kept[0] - rows[1]), key
+            ).fetchall()
+            current, earlier = dict(rows), dict(kept)  # each content counts once
+            assert (files, size) == (len(rows), sum(current.values())), key
+            assert history == sum(earlier.values()) - size and current.keys() <= earlier.keys(), key
     old = time.time() - 3 * 86_400
     blobs = instance.folder / "blobs"
     for path in blobs.rglob("*"):

@@ -125,7 +125,7 @@ class FileAdminPage(InStorePage):
 class FileChangePage(InStorePage):
     reads = "artifacts.read"
     called = ("change of a file", "changes of files")
-    about = "The logs of stores: every version of every file, and writes that were refused or changed nothing."
+    about = "Logs of stores: versions of files, changes of transcripts, writes that were refused or changed nothing."
     list_display = ["op", "path", "place", "version", "outcome_shown", "by", "happened"]
     list_filter = [
         filters.choice(

@@ -78,6 +78,7 @@ class MessageAdminPage(InStorePage):
         "state",
         "origin",
         "by",
+        "actor",
         "added",
         "content",
     ]
