@@ -18,6 +18,8 @@ from pygments.lexer import Lexer
 from pygments.lexers import find_lexer_class
 from pygments.token import Token
 
+from memory.review import visible_text
+
 MAX_HIGHLIGHTED = 128 * 1024  # characters of a text with syntax classes; a longer one is shown without
 MAX_LINE = 1_000  # characters of a line, with whose square the time of some lexers grows; longer ones have no classes
 MAX_PRETTY = 1024 * 1024  # characters of JSON with its indentation, which deep nesting multiplies
@@ -65,15 +67,12 @@ _CLASSES: dict[Any, str] = {
     Token.Generic.Emph: "tok-string",
     Token.Generic.Strong: "tok-name",
 }
-# Controls, and characters that change the direction of others or have no width, by their code points.
-_HIDDEN = [*range(0x09), *range(0x0B, 0x20), 0x7F, *range(0x80, 0xA0), 0xAD, 0x061C, 0x200B, 0x200E, 0x200F]
-_HIDDEN += [*range(0x2028, 0x202F), *range(0x2060, 0x2070), 0xFEFF]
-_VISIBLE = {number: f"⟨U+{number:04X}⟩" for number in _HIDDEN}
+_KEPT = "\t\n\u200c\u200d"  # the last two join letters and emoji, and are part of how they are written
 
 
 def visible(text: str) -> str:
     """The text with line ends of one kind, and hidden characters as code points."""
-    return text.replace("\r\n", "\n").translate(_VISIBLE)
+    return visible_text.visible(text.replace("\r\n", "\n"), keep=_KEPT)
 
 
 def language_of(name: str) -> str:

@@ -1,14 +1,17 @@
-"""Lines of a unified diff for a page: each with its sign, its numbers, and invisible characters made visible."""
+"""Differences for a page, with invisible characters made visible: lines of a unified diff, and changed values."""
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from memory.review.visible_text import visible
 
 MOST = 5_000  # lines of one page
 _HEAD = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_CLASSES = {"+": "added", "-": "removed", "@": "place", "\\": "place"}
 
 
 @dataclass(frozen=True)
@@ -48,3 +51,17 @@ def diff_lines(diff: str) -> list[DiffLine]:
             found.append(DiffLine("same", text, old, new))
             old, new = old + 1, new + 1
     return found
+
+
+def diff_rows(diff: str) -> list[tuple[str, str]]:
+    """The lines of a diff as they are, each with its class; without the two lines of names above them."""
+    return [(_CLASSES.get(line[:1], ""), visible(line)) for line in diff.removesuffix("\n").split("\n")[2:]]
+
+
+def changed_values(changes: list[dict[str, Any]], most: int) -> list[dict[str, str]]:
+    """The first changed values of JSON, each as JSON."""
+    return [
+        {"op": one["op"], "at": visible(one["at"])}
+        | {name: visible(json.dumps(one[name], ensure_ascii=False)) for name in ("old", "new") if name in one}
+        for one in changes[:most]
+    ]

@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 
 from accounts import origins
-from dashboard import answer_cards, file_history
+from dashboard import answer_cards, diff_lines
 from dashboard.store_pages import StoreVisit, address, folders_of, raise_if_of_page, reference, store_page
 from fluxcore.errors import Conflict, FluxError, Forbidden, Invalid, NotFound
 from memory.artifacts import comparing, moving, reading, stores
@@ -109,7 +109,7 @@ def _conflict(
         diff = comparing.unified_diff(
             path, text.replace("\r\n", "\n"), typed["text"], "in the store", "as you typed it"
         )
-        more |= {"diff": file_history.diff_rows(diff), "by": one["updated_by"] if one else ""}
+        more |= {"diff": diff_lines.diff_rows(diff), "by": one["updated_by"] if one else ""}
     except Invalid:
         more |= {"diff": []}
     typed["expected_sha"] = one["sha"] if one is not None else ""

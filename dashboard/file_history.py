@@ -7,6 +7,7 @@ from typing import Any
 from django.http import HttpResponse
 from django.shortcuts import render
 
+from dashboard import diff_lines
 from dashboard.store_pages import StoreVisit, folders_of, moment, reference, store_page
 from fluxcore import events
 from fluxcore.errors import FluxError, NotFound
@@ -14,7 +15,6 @@ from memory.artifacts import stores, versions
 
 ROWS = 200
 MAX_CHANGES = 200  # values of JSON that are listed
-_CLASSES = {"+": "added", "-": "removed", "@": "place", "\\": "place"}
 
 
 @store_page("GET")
@@ -58,11 +58,6 @@ def _difference(visit: StoreVisit, store: str, path: str, old: int, new: int) ->
         "old": found["old"],
         "new": found["new"],
         "same": found["same"],
-        "diff": diff_rows(found["diff"]),
-        "changes": found.get("changes", [])[:MAX_CHANGES],
+        "diff": diff_lines.diff_rows(found["diff"]),
+        "changes": diff_lines.changed_values(found.get("changes", []), MAX_CHANGES),
     }
-
-
-def diff_rows(diff: str) -> list[tuple[str, str]]:
-    """The lines of a unified difference, each with its class; without the two lines of names above them."""
-    return [(_CLASSES.get(line[:1], ""), line) for line in diff.removesuffix("\n").split("\n")[2:]]

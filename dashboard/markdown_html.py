@@ -38,7 +38,7 @@ def render(
     if marked is not None:
         _mark(tokens, *marked)
     html = str(_parser().renderer.render(tokens, _parser().options, env))
-    return mark_safe(html)  # noqa: S308  as said above
+    return mark_safe(code_lines.visible(html))  # noqa: S308  as said above; entities may have hidden characters, too
 
 
 def is_renderable(text: str) -> bool:

@@ -62,7 +62,8 @@ def card(one: dict[str, Any], *, marked: bool = False, whole: bool = False) -> M
         shown = text if whole else text[:MAX_TEXT]
         is_plain = not markdown_html.is_renderable(shown)
         found.text = code_lines.html_block(shown, "") if is_plain else markdown_html.render(shown)
-    found.folded = f"Answer of {message.get('name') or 'a tool'}" if role in ("tool", "function") and text else ""
+    if role in ("tool", "function") and text:
+        found.folded = code_lines.visible(f"Answer of {message.get('name') or 'a tool'}")
     return found
 
 
@@ -108,7 +109,7 @@ def _part(title: str, value: Any, whole: bool) -> MessagePart:
     text = _readable(value)
     if not whole and len(text) > MAX_PART:
         text = f"{text[:MAX_PART]} …"
-    return MessagePart(title[:120], code_lines.html_block(text, "JSON"))
+    return MessagePart(code_lines.visible(title[:120]), code_lines.html_block(text, "JSON"))
 
 
 def _readable(value: Any) -> str:

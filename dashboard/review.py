@@ -18,7 +18,7 @@ from accounts.visitor import current_visitor
 from dashboard import file_edit, page_frame
 from dashboard.account import sign_in_required
 from dashboard.answer_cards import ORIGINS
-from dashboard.diff_lines import MOST, DiffLine, diff_lines
+from dashboard.diff_lines import MOST, DiffLine, changed_values, diff_lines
 from fluxcore import clock, events
 from fluxcore.errors import FluxError, Forbidden, Invalid, NotFound
 from memory.review import handlers, kinds
@@ -133,7 +133,7 @@ def _difference(change: dict[str, Any]) -> dict[str, Any]:
         "lines": lines[:MOST],
         "cut": MOST if len(lines) > MOST else 0,
         **counts,
-        "changes": change.get("changes", [])[:MAX_CHANGES],
+        "changes": changed_values(change.get("changes", []), MAX_CHANGES),
         # A browser would change other texts: it sends one kind of line end.
         "editable": "text" in change and file_edit.is_editable({"text": change["text"], "truncated": False}),
         "line_ends": "crlf" if "\r\n" in change.get("text", "") else "lf",

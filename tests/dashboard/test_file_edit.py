@@ -172,6 +172,27 @@ def test_any_two_versions_are_compared(client, notes):
     assert "<code>/a</code>" in words(client.get("/files/notes/history/a.json", {"old": 1, "new": 2}))
 
 
+HIDDEN = "\u202e\u200b\U000e0041"  # reverses what follows, has no width, is a tag that only programs read
+SHOWN = "⟨U+202E⟩⟨U+200B⟩⟨U+E0041⟩"
+
+
+def test_differences_and_changed_values_hide_nothing(client, notes):
+    for text in ('{"a": "plain"}', f'{{"a{HIDDEN}": ["{HIDDEN}txt", {{"b": "\\u202e"}}]}}'):
+        files.write_file(notes, store="notes", path="a.json", text=text, reason="to try")
+    page = words(client.get("/files/notes/history/a.json", {"old": 1, "new": 2}))
+    assert f"<code>/a{SHOWN}</code>" in page
+    assert f"[&quot;{SHOWN}txt&quot;, {{&quot;b&quot;: &quot;⟨U+202E⟩&quot;}}]" in page, "a value is shown as JSON"
+    assert f'<div class="added">+{{&quot;a{SHOWN}&quot;' in page and not set(HIDDEN) & set(page)
+
+    old = field(client.get("/files/notes/edit/plan.md"), "expected_sha")
+    files.write_file(notes, store="notes", path="plan.md", text=f"sow in May{HIDDEN}\n")
+    conflict = words(edit(client, "plan.md", f"sow in April{HIDDEN}\n", expected_sha=old))
+    difference = conflict.partition('aria-label="Difference"')[2].partition("<form")[0]
+    assert f"-sow in May{SHOWN}" in difference and f"+sow in April{SHOWN}" in difference
+    assert not set(HIDDEN) & set(difference)
+    assert f"sow in April{HIDDEN}\n</textarea>" in conflict, "what was typed is sent again as it was"
+
+
 def test_viewers_see_and_change_nothing(person, notes):
     client = person("vera", administrator=False, roles={"home": "viewer"}).sign_in()
     for path in ("/files", "/files/notes", "/files/notes/file/plan.md", "/files/notes/history/plan.md"):

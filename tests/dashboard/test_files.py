@@ -145,7 +145,7 @@ def test_code_has_syntax_classes_and_json_is_indented(client, notes):
     write(notes, "a.py", "def f():\n    return '<b>'\n")
     assert '<span class="tok-keyword">def</span> <span class="tok-name">f</span>' in shown(client, "a.py")
     write(notes, "a.json", '{"a":[1,"<b>"]}')
-    assert re.search(r'"|&quot;a&quot;</span>: \[\n', shown(client, "a.json"))
+    assert re.search(r'(?:"|&quot;)a(?:"|&quot;)</span>: \[\n', shown(client, "a.json"))
     assert 'id="L1"' in shown(client, "a.json", first=1), "a citation of lines shows the source"
     write(notes, "b.json", "[" * 20_000 + "]" * 20_000)
     assert 'id="L1"' in shown(client, "b.json"), "what cannot be indented is shown as it is"
@@ -196,6 +196,12 @@ def test_nothing_of_a_file_becomes_html_of_its_own(client, notes):
 def test_hidden_characters_are_visible_and_bytes_that_are_no_text_do_not_hurt(client, notes):
     write(notes, "trojan.py", "a = 1 # \u202e \u2066 hidden\rx\n")
     assert "⟨U+202E⟩ ⟨U+2066⟩ hidden⟨U+000D⟩x" in shown(client, "trojan.py")
+    write(notes, "trojan.md", "# a \u202e b\n\nc &#x202e; d &#8203; \U000e0041 \U0001f469\u200d\U0001f33e\n")
+    page = shown(client, "trojan.md")
+    assert "<h1>a ⟨U+202E⟩ b</h1>" in page and "c ⟨U+202E⟩ d ⟨U+200B⟩ ⟨U+E0041⟩" in page, "entities, too"
+    assert "\U0001f469\u200d\U0001f33e" in page, "what joins emoji stays"
+    found = words(client.get("/files/notes", {"q": "hidden"}))
+    assert "<code>a = 1 # ⟨U+202E⟩ ⟨U+2066⟩ hidden⟨U+000D⟩x</code>" in found and "\u202e" not in found
     put(notes, "latin.txt", b"caf\xe9\nline 2\n", content_type="text/plain")
     page = shown(client, "latin.txt")
     assert "not valid UTF-8" in page and "caf\ufffd" in page and 'id="L2"' in page

@@ -102,7 +102,8 @@ def test_the_difference_can_be_read_without_colours_and_hides_nothing(handbook):
     assert [row[0] for row in rows(without_end)] == ["same", "removed", "added", "end"]
     assert "not text" in words(olga.get(handbook.propose("rules/b.bin", b"\xff\0")))
     handbook.write("rules/c.json", '{"a": 1}')
-    assert "1 changed value" in words(olga.get(handbook.propose("rules/c.json", '{"a": 2}')))
+    changed = words(olga.get(handbook.propose("rules/c.json", '{"a": "\u202e\U000e00412"}')))
+    assert "1 changed value" in changed and '/a changed 1 "⟨U+202E⟩⟨U+E0041⟩2"' in changed
     address = handbook.propose("rules/d.md", "x")
     assert "has changed since this was proposed" not in words(olga.get(address))
     handbook.write("rules/d.md", "y")
