@@ -88,7 +88,7 @@ class ProposalKind(ReviewKind):
                     state="open",
                 )
             new = _promoted(call, place, row.details["path"], staged, edited)
-            writer = file_rows.writer_of(call, row.updated_by[:128])
+            writer = file_rows.writer_of(call, _author(row))
             _remove(call, place, row, staged, PROMOTE, writer)
             path = row.details["path"]
             if target is not None and (target.sha, target.content_type) == (new.sha, new.content_type):
@@ -139,6 +139,11 @@ def _promoted(
         raise NotFound(f"There is no content of {path!r} any more.", path=path)
     contents.use(staged.content)  # before the staged file gives it up
     return NewVersion(PROMOTE, staged.content, staged.sha, staged.size, staged.content_type, origin)
+
+
+def _author(row: ReviewItem) -> str:
+    """The newest author, with the label it gave itself: nobody is named by a label alone."""
+    return (f"{row.updated_by} as {row.label}" if row.label else row.updated_by)[:128]
 
 
 def _remove(call: RunningCall, place: StoreState, row: ReviewItem, staged: FileState, op: str, writer: Writer) -> None:

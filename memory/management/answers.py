@@ -149,7 +149,9 @@ def _reviews(command: AnswerCommand, answer: Any, given: dict[str, Any]) -> None
 
 def _review(command: AnswerCommand, answer: Any, given: dict[str, Any]) -> None:
     """An item: who proposes what, the difference, and how to decide it."""
-    command.line(f"{answer['title']}: {answer['state']}, by {', '.join(answer['authors'])}, {answer['provenance']}")
+    label = f" ({visible(answer['label'])})" if answer["label"] else ""
+    authors = ", ".join(answer["authors"]) + label
+    command.line(f"{answer['title']}: {answer['state']}, by {authors}, {answer['provenance']}")
     if answer["reason"]:
         command.line(f"Reason: {answer['reason']}")
     if answer["decided_at"]:

@@ -143,7 +143,8 @@ class ReviewItemPage(FluxModelAdmin):
 
     @admin.display(description="by")
     def authored(self, row: Any) -> Any:
-        return formatting.chips(row.author_names, most=3)
+        names = formatting.chips(row.author_names, most=3)
+        return format_html("{} {}", names, visible(f"({row.label})")) if row.label else names
 
     @admin.display(description="provenance", ordering="origin")
     def provenance(self, row: Any) -> str:

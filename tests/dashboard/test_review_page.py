@@ -74,9 +74,10 @@ def test_the_list_is_empty_then_has_what_is_proposed_and_how_it_was_decided(hand
     olga = somebody("operator")
     assert "Nothing waits for a decision" in words(olga.get("/review"))
     assert "proposal waits for a decision" not in words(olga.get("/"))
-    address = handbook.propose("rules/a.md", "one\nthree\n", reason="<b>because</b>")
+    address = handbook.propose("rules/a.md", "one\nthree\n", reason="<b>because</b>", actor="night-job")
     listed = words(olga.get("/review"))
-    assert "rules/a.md in handbook" in listed and "<b>because</b>" in listed and "by agent:bob" in listed
+    assert "rules/a.md in handbook" in listed and "<b>because</b>" in listed and "by agent:bob (night-job)" in listed
+    assert "proposed by agent:bob (night-job)" in words(olga.get(address))
     assert words(olga.get("/review?part=1")).startswith("rules/a.md in handbook")
     assert "1 proposal waits for a decision" in words(olga.get("/"))
     answer = decide(olga, address, "accept", reason="yes")
