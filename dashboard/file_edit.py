@@ -45,7 +45,7 @@ def edit(visit: StoreVisit, store: str, path: str) -> HttpResponse:
 def new(visit: StoreVisit, store: str) -> HttpResponse:
     """Write a new text file."""
     if visit.request.method == "POST":
-        return _save(visit, store, visit.sent("path").strip(), None, is_new=True)
+        return _save(visit, store, visit.sent_path("path"), None, is_new=True)
     folder = visit.text("folder", 1024)
     return _form(visit, store, "", {"path": f"{folder}/" if folder else "", "expected_sha": ""})
 
@@ -139,7 +139,7 @@ def _form(
 
 @store_page("POST")
 def rename(visit: StoreVisit, store: str, path: str) -> HttpResponse:
-    to = visit.sent("to").strip()
+    to = visit.sent_path("to")
     try:
         moving.move_files(visit.me, store=store, path=path, to=to, reason=visit.sent("reason").strip())
     except FluxError as refusal:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -37,7 +38,8 @@ def text(me, path="plan.md"):
 
 
 def field(page, name):
-    return re.search(rf'name="{name}" value="([^"]*)"', words(page)).group(1)
+    page = page if isinstance(page, str) else words(page)
+    return re.search(rf'name="{name}" value="([^"]*)"', page).group(1)
 
 
 def edit(client, path, typed, **more):
@@ -138,6 +140,18 @@ def test_uploads_are_written_byte_for_byte_and_refused_one_by_one(client, notes)
     assert "No file was chosen" in words(post(client, "/files/notes/upload", folder="in"))
 
 
+def test_names_as_macos_gives_them_are_kept_in_the_usual_form(client, notes):
+    usual, decomposed = "Käse für Zoë.md", unicodedata.normalize("NFD", "Käse für Zoë.md")
+    assert usual != decomposed
+    sent = [SimpleUploadedFile(decomposed, b"upload")]
+    assert post(client, "/files/notes/upload", files=sent, folder=unicodedata.normalize("NFD", "Ä")).status_code == 302
+    assert text(notes, f"Ä/{usual}") == "upload"
+    assert post(client, "/files/notes/new", path=decomposed, text="x", reason="", expected_sha="").status_code == 302
+    done = send(client, "/files/notes/rename/plan.md", to=unicodedata.normalize("NFD", "Übersicht.md"), reason="")
+    assert client.get(done["Location"]).status_code == 200
+    assert text(notes, usual) == "x" and text(notes, "Übersicht.md") == "sow in March\nwater\n"
+
+
 def test_a_file_is_renamed_deleted_and_brought_back(client, notes):
     done = send(client, "/files/notes/rename/plan.md", to="old/plan.md", reason="tidy")
     assert done["Location"] == "/files/notes/file/old/plan.md" and client.get(done["Location"]).status_code == 200
@@ -170,6 +184,26 @@ def test_any_two_versions_are_compared(client, notes):
     for number, value in enumerate(("1", "2")):
         files.write_file(notes, store="notes", path="a.json", text=f'{{"a": {value}}}', reason=f"{number}")
     assert "<code>/a</code>" in words(client.get("/files/notes/history/a.json", {"old": 1, "new": 2}))
+
+
+def test_every_version_of_a_long_history_is_reached_compared_and_restored(client, notes, monkeypatch):
+    monkeypatch.setattr("dashboard.file_history.ROWS", 2)
+    for number in range(2, 6):
+        files.write_file(notes, store="notes", path="plan.md", text=f"text {number}\n")
+    listed, where = [], "/files/notes/history/plan.md"
+    while where:
+        page = words(client.get(where))
+        listed += re.findall(r'data-version="(\d)"', page)
+        where = (re.search(r'href="([^"]+)" rel="next"', page) or ["", ""])[1].replace("&amp;", "&")
+    assert listed == ["5", "4", "3", "2", "1"]
+    assert 'href="/files/notes/history/plan.md">Newest versions</a>' in page and field(page, "before") == "2"
+    # A version of this page with one of another: the choice stays in the form, and a row's own comes after it.
+    assert (field(page, "old"), field(page, "new")) == ("4", "5")
+    both = words(client.get("/files/notes/history/plan.md?before=2&old=4&new=5&old=1"))
+    assert '<div class="removed">-sow in March</div>' in both and '<div class="added">+text 5</div>' in both
+    done = send(client, "/files/notes/restore/plan.md", version="1", expected_sha=field(page, "expected_sha"))
+    assert done.status_code == 302 and text(notes) == "sow in March\nwater\n"
+    assert "There are no earlier versions" in words(client.get("/files/notes/history/plan.md?before=1"))
 
 
 HIDDEN = "\u202e\u200b\U000e0041"  # reverses what follows, has no width, is a tag that only programs read

@@ -121,6 +121,23 @@ def test_search_finds_names_and_lines_and_leads_to_the_line(client, notes):
     assert "No name and no line has" in words(client.get("/files/notes", {"q": "<b>nothing"}))
 
 
+def test_names_are_found_whatever_their_case_in_any_script(client, notes):
+    for path in ("Ä.md", "ΣΊΣΥΦΟΣ/Straße.txt", "garden/Журнал.md", "garden0/Журнал.md", "100%_a.md"):
+        write(notes, path, "x")
+    for query, found in {
+        "ä.m": ["Ä.md"],
+        "a\u0308.M": ["Ä.md"],
+        "σίσυφος": ["ΣΊΣΥΦΟΣ/Straße.txt"],
+        "STRASSE": ["ΣΊΣΥΦΟΣ/Straße.txt"],
+        "ЖУРНАЛ": ["garden/Журнал.md", "garden0/Журнал.md"],
+        "%_": ["100%_a.md"],
+    }.items():
+        listed = re.findall(r'<li><div><a href="[^"?]+">([^<]+)</a>', words(client.get("/files/notes", {"q": query})))
+        assert sorted(listed) == sorted(found), query
+    within = words(client.get("/files/notes/folder/garden", {"q": "журнал"}))
+    assert "garden/Журнал.md</a>" in within and "garden0" not in within
+
+
 def test_markdown_is_rendered_and_source_has_lines_that_can_be_marked(client, notes):
     page = shown(client, "garden/plan.md", first=3)
     assert '<h1>Plan</h1>\n<p class="marked" id="L3">sow in March</p>' in page
