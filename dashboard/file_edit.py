@@ -14,14 +14,12 @@ from dashboard.store_pages import StoreVisit, address, folders_of, raise_if_of_p
 from fluxcore.errors import Conflict, FluxError, Forbidden, Invalid, NotFound
 from memory.artifacts import comparing, moving, reading, stores
 from memory.artifacts import files as verbs
+from memory.review import edited_text
 
 
 def is_editable(one: dict[str, Any]) -> bool:
-    """Whether a browser sends the text back as it was: all of it, without NUL, and with line ends of one kind."""
-    if "text" not in one or one["truncated"] or "\0" in one["text"]:
-        return False
-    text = one["text"].replace("\r\n", "")
-    return "\r" not in text and not ("\r\n" in one["text"] and "\n" in text)
+    """Whether the file is a text, all of it was read, and a browser sends it back as it was."""
+    return "text" in one and not one["truncated"] and edited_text.is_editable(one["text"])
 
 
 @store_page("GET", "POST")

@@ -28,7 +28,8 @@ def history(visit: StoreVisit, store: str, path: str) -> HttpResponse:
     top = versions.list_versions(visit.me, store=store, path=path, limit=1)["versions"] if before else rows
     if not top:
         raise NotFound("There never was such a file.")
-    newest, chosen, more = top[0], {"old": old, "new": new}, len(rows) == ROWS and rows[-1]["version"] > 1
+    newest, more = top[0], len(rows) == ROWS and rows[-1]["version"] > 1
+    chosen: dict[str, Any] = {"old": old, "new": new}
     found: dict[str, Any] = {
         "space": visit.space,
         "since": since,

@@ -5,9 +5,13 @@ from __future__ import annotations
 import hashlib
 from typing import Any, NamedTuple
 
+from django.template.defaultfilters import filesizeformat
+from django.utils.html import format_html
+
 from accounts.authorise import may
 from accounts.principals import Principal
 from accounts.verbs import RunningCall
+from fluxcore.command_names import typed_command
 from fluxcore.errors import Conflict, FluxError, NotFound
 from memory.artifacts import comparing, content_types, contents, file_rows, quotas
 from memory.artifacts.change_log import Writer
@@ -40,6 +44,7 @@ class ProposalKind(ReviewKind):
     """Changes of files that were written under the staging prefix of a store."""
 
     label, reads, decides = "Change of a file", "artifacts.read", REVIEW
+    outdated = "The file has changed since this was proposed. The difference is from the file as it is now."
 
     def sees(self, principal: Principal, item: ReviewItem) -> bool:
         """To decide it, or to read the file and what was written for it: the difference shows both."""
@@ -70,6 +75,25 @@ class ProposalKind(ReviewKind):
             "changed_since": base != old.sha,
         }
         return {**shown, "change": change | _difference(item, old, new)}
+
+    def facts(self, state: str, change: dict[str, Any]) -> list[tuple[str, str]]:
+        is_open = state == "open"
+        missing = "does not exist" if is_open else "did not exist"
+        return [
+            ("Store", change["store_key"]),
+            ("File now" if is_open else "File before", _size(change["old"]) or missing),
+            ("Accepted" if state == "accepted" else "Proposed", _size(change["new"]) or "nothing"),
+        ]
+
+    def watched(self, change: dict[str, Any]) -> dict[str, str]:
+        return {"kind": "file.", "store": change["store"], "path": change["path"]}
+
+    def begins(self) -> str:
+        return format_html(
+            "A file that an agent writes under the staging prefix of a store is a proposal to change the file of that "
+            "path. On the command line, <code>{}</code> makes a store that takes proposals.",
+            typed_command("flux_files create KEY --staging-prefix proposals"),
+        )
 
     def accept(self, call: RunningCall, item: ReviewItem, *, seen: str, text: str | None) -> Effect:
         edited = of_text(text) if text is not None else None
@@ -139,6 +163,10 @@ def _promoted(
         raise NotFound(f"There is no content of {path!r} any more.", path=path)
     contents.use(staged.content)  # before the staged file gives it up
     return NewVersion(PROMOTE, staged.content, staged.sha, staged.size, staged.content_type, origin)
+
+
+def _size(side: dict[str, Any]) -> str:
+    return f"{filesizeformat(side['bytes'])}, {side['content_type']}" if side["sha"] else ""
 
 
 def _author(row: ReviewItem) -> str:

@@ -158,7 +158,7 @@ def _review(command: AnswerCommand, answer: Any, given: dict[str, Any]) -> None:
         command.line(f"Decided by {answer['decided_by']}: {answer['decision_reason'] or 'without a reason'}")
     change = answer.get("change", {})
     if change.get("changed_since"):
-        command.notes.print(Text("The file has changed since this was proposed.", "yellow"))
+        command.notes.print(Text("What it would change is not as it was when this was proposed.", "yellow"))
     styles = {"+": "green", "-": "red", "@": "cyan"}
     for line in change.get("diff", "").rstrip("\n").split("\n") if change.get("diff") else ():
         command.console.print(Text(visible(line), styles.get(line[:1], "")))
