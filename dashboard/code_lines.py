@@ -18,7 +18,7 @@ from pygments.lexer import Lexer
 from pygments.lexers import find_lexer_class
 from pygments.token import Token
 
-from memory.review import visible_text
+from fluxcore.visible_text import visible_lines
 
 MAX_HIGHLIGHTED = 128 * 1024  # characters of a text with syntax classes; a longer one is shown without
 MAX_LINE = 1_000  # characters of a line, with whose square the time of some lexers grows; longer ones have no classes
@@ -67,12 +67,6 @@ _CLASSES: dict[Any, str] = {
     Token.Generic.Emph: "tok-string",
     Token.Generic.Strong: "tok-name",
 }
-_KEPT = "\t\n\u200c\u200d"  # the last two join letters and emoji, and are part of how they are written
-
-
-def visible(text: str) -> str:
-    """The text with line ends of one kind, and hidden characters as code points."""
-    return visible_text.visible(text.replace("\r\n", "\n"), keep=_KEPT)
 
 
 def language_of(name: str) -> str:
@@ -83,7 +77,7 @@ def language_of(name: str) -> str:
 
 def html_lines(text: str, language: str) -> list[SafeString]:
     """Each line of a text as HTML."""
-    lines = visible(text).removesuffix("\n").split("\n")
+    lines = visible_lines(text).removesuffix("\n").split("\n")
     if not language or len(text) > MAX_HIGHLIGHTED or max(map(len, lines)) > MAX_LINE:
         return [escape(line) for line in lines]
     found = [mark_safe("".join(parts)) for parts in _lines_of_tokens(lines, language)]  # noqa: S308  parts are escaped

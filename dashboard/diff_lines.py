@@ -7,11 +7,10 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from memory.review.visible_text import visible
+from fluxcore.visible_text import visible
 
 MOST = 5_000  # lines of one page
 _HEAD = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
-_CLASSES = {"+": "added", "-": "removed", "@": "place", "\\": "place"}
 
 
 @dataclass(frozen=True)
@@ -26,6 +25,22 @@ class DiffLine:
     @property
     def sign(self) -> str:
         return {"added": "+", "removed": "\N{MINUS SIGN}"}.get(self.kind, "")
+
+
+@dataclass(frozen=True)
+class ShownDiff:
+    """A difference as pages show it."""
+
+    lines: list[DiffLine]
+    added: int
+    removed: int
+    cut: bool
+
+
+def shown_diff(diff: str) -> ShownDiff:
+    lines = diff_lines(diff)
+    added, removed = (sum(line.kind == kind for line in lines) for kind in ("added", "removed"))
+    return ShownDiff(lines[:MOST], added, removed, len(lines) > MOST)
 
 
 def diff_lines(diff: str) -> list[DiffLine]:
@@ -51,11 +66,6 @@ def diff_lines(diff: str) -> list[DiffLine]:
             found.append(DiffLine("same", text, old, new))
             old, new = old + 1, new + 1
     return found
-
-
-def diff_rows(diff: str) -> list[tuple[str, str]]:
-    """The lines of a diff as they are, each with its class; without the two lines of names above them."""
-    return [(_CLASSES.get(line[:1], ""), visible(line)) for line in diff.removesuffix("\n").split("\n")[2:]]
 
 
 def changed_values(changes: list[dict[str, Any]], most: int) -> list[dict[str, str]]:

@@ -107,9 +107,9 @@ def _conflict(
         diff = comparing.unified_diff(
             path, text.replace("\r\n", "\n"), typed["text"], "in the store", "as you typed it"
         )
-        more |= {"diff": diff_lines.diff_rows(diff), "by": one["updated_by"] if one else ""}
+        more |= {"diff": diff_lines.shown_diff(diff), "by": one["updated_by"] if one else ""}
     except Invalid:
-        more |= {"diff": []}
+        pass  # too large to be compared; what was typed stays all the same
     typed["expected_sha"] = one["sha"] if one is not None else ""
     return _form(visit, store, path, typed, status=409, **more)
 

@@ -63,6 +63,6 @@ def _difference(visit: StoreVisit, store: str, path: str, old: int, new: int) ->
         "old": found["old"],
         "new": found["new"],
         "same": found["same"],
-        "diff": diff_lines.diff_rows(found["diff"]),
+        "diff": diff_lines.shown_diff(found["diff"]),
         "changes": diff_lines.changed_values(found.get("changes", []), MAX_CHANGES),
     }

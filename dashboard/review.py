@@ -19,7 +19,7 @@ from accounts.visitor import current_visitor
 from dashboard import page_frame
 from dashboard.account import sign_in_required
 from dashboard.answer_cards import ORIGINS
-from dashboard.diff_lines import MOST, DiffLine, changed_values, diff_lines
+from dashboard.diff_lines import changed_values, shown_diff
 from fluxcore import clock, events
 from fluxcore.errors import FluxError, Forbidden, Invalid, NotFound
 from memory.review import edited_text, handlers, kinds
@@ -128,13 +128,9 @@ def _shown(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _difference(change: dict[str, Any]) -> dict[str, Any]:
-    """The difference as lines, with how many were added and removed."""
-    lines: list[DiffLine] = diff_lines(change.get("diff", ""))
-    counts = {kind: sum(line.kind == kind for line in lines) for kind in ("added", "removed")}
+    """The difference, the changed values, and whether the proposed text can be edited."""
     return {
-        "lines": lines[:MOST],
-        "cut": MOST if len(lines) > MOST else 0,
-        **counts,
+        "diff": shown_diff(change.get("diff", "")),
         "changes": changed_values(change.get("changes", []), MAX_CHANGES),
         # A browser would change other texts: it sends one kind of line end.
         "editable": "text" in change and edited_text.is_editable(change["text"]),

@@ -6,9 +6,9 @@ from typing import Any
 
 from django import template
 
-from dashboard import code_lines
 from dashboard import page_frame as frame
 from fluxcore import command_names
+from fluxcore.visible_text import visible_lines
 
 register = template.Library()
 
@@ -41,7 +41,7 @@ def typed(*words: str) -> str:
 @register.filter
 def visible(text: str) -> str:
     """A text of an agent with what is hidden in it shown by code points."""
-    return code_lines.visible(str(text))
+    return visible_lines(str(text))
 
 
 @register.filter

@@ -11,8 +11,8 @@ from rich.text import Text
 from flux.calls import boards, keys, reviews
 from flux.calls.base import Call
 from fluxcore.command_names import typed_command
+from fluxcore.visible_text import visible
 from memory.management.base import FluxCommand
-from memory.review.visible_text import visible
 
 Printer = Callable[["AnswerCommand", Any, dict[str, Any]], None]
 

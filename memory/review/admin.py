@@ -18,10 +18,10 @@ from accounts.adminsite.forms import ActionForm
 from accounts.adminsite.index_tiles import Tile, list_address, register_tiles
 from accounts.adminsite.modeladmin import Action, FluxModelAdmin
 from accounts.visitor import SignedIn
+from fluxcore.visible_text import visible
 from memory.review import edited_text, kinds
 from memory.review.kinds import ReviewKind
 from memory.review.models import ReviewItem
-from memory.review.visible_text import visible
 
 _STATES: dict[str, BadgeStyle] = {"open": "warn", "accepted": "good", "denied": "bad", "withdrawn": "calm"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import timedelta
 from urllib.parse import quote
@@ -16,6 +17,7 @@ from fluxcore.work import worker
 from fluxcore.writes import booth
 from memory.artifacts import files, reading
 from memory.artifacts.contents import NewContent
+from memory.artifacts.models import Message
 from memory.grains.models import (
     ClusterUse,
     ClusterUseVote,
@@ -219,6 +221,16 @@ def test_a_recalled_value_has_a_page_that_leads_to_its_key_and_no_actions(house,
     assert f"/grain/{grain.pk}/" not in client.get(list_of("grains.grain")).content.decode()
     Namespace.objects.update(recalled=None)
     assert client.get(address).status_code in (302, 404)
+
+
+def test_what_is_hidden_in_values_is_shown_in_lists_and_rows(house, client):
+    hidden = "\u202e\u200b\U000e0041"
+    Grain.objects.update(text=f"a{hidden}b")
+    Message.objects.update(body=json.dumps({"content": f"a{hidden}b"}, ensure_ascii=False))
+    for page in ("grains.grain", "artifacts.message"):
+        for address in (list_of(page), house.address(page)):
+            text = client.get(address).content.decode()
+            assert "a⟨U+202E⟩⟨U+200B⟩⟨U+E0041⟩b" in text and not set(hidden) & set(text), address
 
 
 def test_an_edited_proposal_is_accepted_with_its_line_ends(house, client):

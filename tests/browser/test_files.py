@@ -84,7 +84,7 @@ def test_pages_fit_and_follow_what_others_write(house, browser, complaints):
     page.get_by_label("Text").fill("# Log\n\n- no slugs\n- rain\n")
     page.get_by_label("Reason").fill("nematodes")
     page.get_by_role("button", name="Save").click()
-    assert page.locator(".diff .removed").inner_text() == "-- slugs again"
+    assert page.locator(".diff .removed .text").inner_text() == "- slugs again"
     fit(page, "Edit log.md")
     page.get_by_role("button", name="Save what I typed").click()
     assert "Version 3 was saved" in page.inner_text(".messages")
