@@ -18,6 +18,8 @@ from pygments.lexer import Lexer
 from pygments.lexers import find_lexer_class
 from pygments.token import Token
 
+from fluxcore.visible_text import visible_lines
+
 MAX_HIGHLIGHTED = 128 * 1024  # characters of a text with syntax classes; a longer one is shown without
 MAX_LINE = 1_000  # characters of a line, with whose square the time of some lexers grows; longer ones have no classes
 MAX_PRETTY = 1024 * 1024  # characters of JSON with its indentation, which deep nesting multiplies
@@ -65,15 +67,6 @@ _CLASSES: dict[Any, str] = {
     Token.Generic.Emph: "tok-string",
     Token.Generic.Strong: "tok-name",
 }
-# Controls, and characters that change the direction of others or have no width, by their code points.
-_HIDDEN = [*range(0x09), *range(0x0B, 0x20), 0x7F, *range(0x80, 0xA0), 0xAD, 0x061C, 0x200B, 0x200E, 0x200F]
-_HIDDEN += [*range(0x2028, 0x202F), *range(0x2060, 0x2070), 0xFEFF]
-_VISIBLE = {number: f"⟨U+{number:04X}⟩" for number in _HIDDEN}
-
-
-def visible(text: str) -> str:
-    """The text with line ends of one kind, and hidden characters as code points."""
-    return text.replace("\r\n", "\n").translate(_VISIBLE)
 
 
 def language_of(name: str) -> str:
@@ -84,7 +77,7 @@ def language_of(name: str) -> str:
 
 def html_lines(text: str, language: str) -> list[SafeString]:
     """Each line of a text as HTML."""
-    lines = visible(text).removesuffix("\n").split("\n")
+    lines = visible_lines(text).removesuffix("\n").split("\n")
     if not language or len(text) > MAX_HIGHLIGHTED or max(map(len, lines)) > MAX_LINE:
         return [escape(line) for line in lines]
     found = [mark_safe("".join(parts)) for parts in _lines_of_tokens(lines, language)]  # noqa: S308  parts are escaped

@@ -1,11 +1,13 @@
-"""Lines of a unified diff for a page: each with its sign, its numbers, and invisible characters made visible."""
+"""Differences for a page, with invisible characters made visible: lines of a unified diff, and changed values."""
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
+from typing import Any
 
-from memory.review.visible_text import visible
+from fluxcore.visible_text import visible
 
 MOST = 5_000  # lines of one page
 _HEAD = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
@@ -23,6 +25,22 @@ class DiffLine:
     @property
     def sign(self) -> str:
         return {"added": "+", "removed": "\N{MINUS SIGN}"}.get(self.kind, "")
+
+
+@dataclass(frozen=True)
+class ShownDiff:
+    """A difference as pages show it."""
+
+    lines: list[DiffLine]
+    added: int
+    removed: int
+    cut: bool
+
+
+def shown_diff(diff: str) -> ShownDiff:
+    lines = diff_lines(diff)
+    added, removed = (sum(line.kind == kind for line in lines) for kind in ("added", "removed"))
+    return ShownDiff(lines[:MOST], added, removed, len(lines) > MOST)
 
 
 def diff_lines(diff: str) -> list[DiffLine]:
@@ -48,3 +66,12 @@ def diff_lines(diff: str) -> list[DiffLine]:
             found.append(DiffLine("same", text, old, new))
             old, new = old + 1, new + 1
     return found
+
+
+def changed_values(changes: list[dict[str, Any]], most: int) -> list[dict[str, str]]:
+    """The first changed values of JSON, each as JSON."""
+    return [
+        {"op": one["op"], "at": visible(one["at"])}
+        | {name: visible(json.dumps(one[name], ensure_ascii=False)) for name in ("old", "new") if name in one}
+        for one in changes[:most]
+    ]

@@ -9,19 +9,17 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 
 from accounts import origins
-from dashboard import answer_cards, file_history
+from dashboard import answer_cards, diff_lines
 from dashboard.store_pages import StoreVisit, address, folders_of, raise_if_of_page, reference, store_page
 from fluxcore.errors import Conflict, FluxError, Forbidden, Invalid, NotFound
 from memory.artifacts import comparing, moving, reading, stores
 from memory.artifacts import files as verbs
+from memory.review import edited_text
 
 
 def is_editable(one: dict[str, Any]) -> bool:
-    """Whether a browser sends the text back as it was: all of it, without NUL, and with line ends of one kind."""
-    if "text" not in one or one["truncated"] or "\0" in one["text"]:
-        return False
-    text = one["text"].replace("\r\n", "")
-    return "\r" not in text and not ("\r\n" in one["text"] and "\n" in text)
+    """Whether the file is a text, all of it was read, and a browser sends it back as it was."""
+    return "text" in one and not one["truncated"] and edited_text.is_editable(one["text"])
 
 
 @store_page("GET", "POST")
@@ -45,7 +43,7 @@ def edit(visit: StoreVisit, store: str, path: str) -> HttpResponse:
 def new(visit: StoreVisit, store: str) -> HttpResponse:
     """Write a new text file."""
     if visit.request.method == "POST":
-        return _save(visit, store, visit.sent("path").strip(), None, is_new=True)
+        return _save(visit, store, visit.sent_path("path"), None, is_new=True)
     folder = visit.text("folder", 1024)
     return _form(visit, store, "", {"path": f"{folder}/" if folder else "", "expected_sha": ""})
 
@@ -109,9 +107,9 @@ def _conflict(
         diff = comparing.unified_diff(
             path, text.replace("\r\n", "\n"), typed["text"], "in the store", "as you typed it"
         )
-        more |= {"diff": file_history.diff_rows(diff), "by": one["updated_by"] if one else ""}
+        more |= {"diff": diff_lines.shown_diff(diff), "by": one["updated_by"] if one else ""}
     except Invalid:
-        more |= {"diff": []}
+        pass  # too large to be compared; what was typed stays all the same
     typed["expected_sha"] = one["sha"] if one is not None else ""
     return _form(visit, store, path, typed, status=409, **more)
 
@@ -139,7 +137,7 @@ def _form(
 
 @store_page("POST")
 def rename(visit: StoreVisit, store: str, path: str) -> HttpResponse:
-    to = visit.sent("to").strip()
+    to = visit.sent_path("to")
     try:
         moving.move_files(visit.me, store=store, path=path, to=to, reason=visit.sent("reason").strip())
     except FluxError as refusal:

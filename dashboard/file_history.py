@@ -7,14 +7,14 @@ from typing import Any
 from django.http import HttpResponse
 from django.shortcuts import render
 
-from dashboard.store_pages import StoreVisit, folders_of, moment, reference, store_page
+from dashboard import diff_lines
+from dashboard.store_pages import StoreVisit, address, folders_of, moment, reference, store_page
 from fluxcore import events
 from fluxcore.errors import FluxError, NotFound
 from memory.artifacts import stores, versions
 
-ROWS = 200
+ROWS = 200  # versions on one page
 MAX_CHANGES = 200  # values of JSON that are listed
-_CLASSES = {"+": "added", "-": "removed", "@": "place", "\\": "place"}
 
 
 @store_page("GET")
@@ -22,11 +22,14 @@ def history(visit: StoreVisit, store: str, path: str) -> HttpResponse:
     """The versions of a file; with `old` and `new` also their difference."""
     since = str(events.head())
     facts = stores.get_store(visit.me, store=store)
-    listed = versions.list_versions(visit.me, store=store, path=path, limit=ROWS)
-    if not listed["versions"]:
+    before, old, new = visit.number("before"), visit.number("old"), visit.number("new")
+    earlier = {"before": before} if before else {}
+    rows = versions.list_versions(visit.me, store=store, path=path, limit=ROWS, **earlier)["versions"]
+    top = versions.list_versions(visit.me, store=store, path=path, limit=1)["versions"] if before else rows
+    if not top:
         raise NotFound("There never was such a file.")
-    old, new = visit.number("old"), visit.number("new")
-    newest = listed["versions"][0]
+    newest, more = top[0], len(rows) == ROWS and rows[-1]["version"] > 1
+    chosen: dict[str, Any] = {"old": old, "new": new}
     found: dict[str, Any] = {
         "space": visit.space,
         "since": since,
@@ -35,9 +38,11 @@ def history(visit: StoreVisit, store: str, path: str) -> HttpResponse:
         "path": path,
         "name": path.rpartition("/")[2],
         "above": folders_of(path),
-        "versions": [{**one, "at": moment(one["at"])} for one in listed["versions"]],
+        "versions": [{**one, "at": moment(one["at"])} for one in rows],
         "newest": newest,
-        "more": listed["count"] == ROWS,
+        "before": before,
+        "begin": address("file-history", store, path, **chosen) if before else "",
+        "next": address("file-history", store, path, before=rows[-1]["version"], **chosen) if more else "",
         "old": old or (newest["version"] - 1 or 1),
         "new": new or newest["version"],
         "compared": old is not None or new is not None,
@@ -58,11 +63,6 @@ def _difference(visit: StoreVisit, store: str, path: str, old: int, new: int) ->
         "old": found["old"],
         "new": found["new"],
         "same": found["same"],
-        "diff": diff_rows(found["diff"]),
-        "changes": found.get("changes", [])[:MAX_CHANGES],
+        "diff": diff_lines.shown_diff(found["diff"]),
+        "changes": diff_lines.changed_values(found.get("changes", []), MAX_CHANGES),
     }
-
-
-def diff_rows(diff: str) -> list[tuple[str, str]]:
-    """The lines of a unified difference, each with its class; without the two lines of names above them."""
-    return [(_CLASSES.get(line[:1], ""), line) for line in diff.removesuffix("\n").split("\n")[2:]]

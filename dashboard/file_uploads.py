@@ -12,7 +12,7 @@ from django.shortcuts import redirect, render
 
 from accounts import origins
 from dashboard import answer_cards, imports
-from dashboard.store_pages import StoreVisit, address, raise_if_of_page, reference, store_page
+from dashboard.store_pages import StoreVisit, address, raise_if_of_page, reference, store_page, usual_path
 from fluxcore import config
 from fluxcore.errors import Conflict, FluxError, Forbidden
 from memory.artifacts import contents, stores
@@ -28,10 +28,10 @@ def upload(visit: StoreVisit, store: str) -> HttpResponse:
         raise Forbidden("This needs a role that allows artifacts.write.")
     where, refused, written = visit.text("folder", 1024), list[tuple[str, str]](), list[str]()
     if visit.request.method == "POST":
-        where = visit.sent("folder").strip().strip("/")
+        where = visit.sent_path("folder").strip("/")
         sent = visit.request.FILES.getlist("files")
         for file in sent:
-            name = PurePath(str(file.name or "")).name
+            name = usual_path(PurePath(str(file.name or "")).name)
             path = f"{where}/{name}" if where else name
             try:
                 _write_upload(visit, store, path, file)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 
 from dashboard import answer_cards, file_content, file_edit, file_uses
-from dashboard.store_pages import StoreVisit, address, folders_of, moment, reference, store_page
+from dashboard.store_pages import StoreVisit, address, folders_of, moment, reference, store_page, usual_path
 from flux import paths
 from fluxcore import events
 from fluxcore.errors import NotFound
@@ -83,7 +84,7 @@ def _changes(visit: StoreVisit, store: str) -> list[dict[str, Any]]:
 
 
 def _search(visit: StoreVisit, store: str, path: str, query: str) -> dict[str, Any]:
-    """Files whose path has the text, and lines that have it."""
+    """Files whose path has the text, and lines that have it; their case makes no difference."""
     cursor = visit.number("cursor")
     more = {"cursor": str(cursor)} if cursor else {}
     lines = listing.search_files(visit.me, store=store, query=query, prefix=path, limit=FOUND, **more)
@@ -96,11 +97,13 @@ def _search(visit: StoreVisit, store: str, path: str, query: str) -> dict[str, A
 
 def _found_names(visit: StoreVisit, store: str, path: str, query: str) -> list[str]:
     row = names.find_store(visit.me, store)
-    files = File.objects.filter(store=row, path__icontains=query).exclude(sha="")
+    files = File.objects.filter(store=row).exclude(sha="").order_by("path")
     if path:
-        files = files.filter(path__startswith=f"{path}/")
-    readable = names.reader(visit.me, names.target(row))
-    return [found for found in files.order_by("path").values_list("path", flat=True)[:FOUND] if readable(found)]
+        files = files.filter(path__gt=f"{path}/", path__lt=f"{path}0")  # "0" follows "/"
+    readable, wanted = names.reader(visit.me, names.target(row)), usual_path(query).casefold()
+    # Compared here: SQLite knows the case of ASCII alone, and PostgreSQL that of its locale.
+    every = files.values_list("path", flat=True).iterator()
+    return list(islice((one for one in every if wanted in one.casefold() and readable(one)), FOUND))
 
 
 @store_page("GET")

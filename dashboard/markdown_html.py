@@ -19,6 +19,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
 from dashboard import code_lines
+from fluxcore.visible_text import visible_lines
 
 MAX_RENDERED = 128 * 1024  # characters; a longer text is shown as source
 _BRACKETS, _CHARACTERS_EACH = 200, 16  # brackets that a text may have, and characters for each one more
@@ -34,11 +35,11 @@ def render(
 ) -> SafeString:
     """A text as HTML; `marked` are lines, from 1, whose blocks get a mark."""
     env: MutableMapping[str, Any] = {"link": link or _nowhere, "picture": picture or _nowhere}
-    tokens = _parser().parse(code_lines.visible(text), env)
+    tokens = _parser().parse(visible_lines(text), env)
     if marked is not None:
         _mark(tokens, *marked)
     html = str(_parser().renderer.render(tokens, _parser().options, env))
-    return mark_safe(html)  # noqa: S308  as said above
+    return mark_safe(visible_lines(html))  # noqa: S308  as said above; entities may have hidden characters, too
 
 
 def is_renderable(text: str) -> bool:

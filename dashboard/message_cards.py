@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 
 from dashboard import code_lines, markdown_html
 from dashboard.store_pages import moment
+from fluxcore.visible_text import visible_lines
 
 MAX_TEXT = 8_000  # characters of a message on a page of many
 MAX_PART = 4_000  # characters of a folded part
@@ -64,7 +65,8 @@ def card(one: dict[str, Any], *, marked: bool = False, whole: bool = False) -> M
         shown = text if whole else text[:MAX_TEXT]
         is_plain = not markdown_html.is_renderable(shown)
         found.text = code_lines.html_block(shown, "") if is_plain else markdown_html.render(shown)
-    found.folded = f"Answer of {message.get('name') or 'a tool'}" if role in ("tool", "function") and text else ""
+    if role in ("tool", "function") and text:
+        found.folded = visible_lines(f"Answer of {message.get('name') or 'a tool'}")
     return found
 
 
@@ -110,7 +112,7 @@ def _part(title: str, value: Any, whole: bool) -> MessagePart:
     text = _readable(value)
     if not whole and len(text) > MAX_PART:
         text = f"{text[:MAX_PART]} …"
-    return MessagePart(title[:120], code_lines.html_block(text, "JSON"))
+    return MessagePart(visible_lines(title[:120]), code_lines.html_block(text, "JSON"))
 
 
 def _readable(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -15,13 +16,13 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts.models import Space
 from accounts.principals import Principal
 from accounts.visitor import current_visitor
-from dashboard import file_edit, page_frame
+from dashboard import page_frame
 from dashboard.account import sign_in_required
 from dashboard.answer_cards import ORIGINS
-from dashboard.diff_lines import MOST, DiffLine, diff_lines
+from dashboard.diff_lines import changed_values, shown_diff
 from fluxcore import clock, events
 from fluxcore.errors import FluxError, Forbidden, Invalid, NotFound
-from memory.review import handlers, kinds
+from memory.review import edited_text, handlers, kinds
 
 _STATES = {"open": "Open", "accepted": "Accepted", "denied": "Denied", "withdrawn": "Withdrawn", "any": "All"}
 _MOMENTS = ("created_at", "updated_at", "decided_at")
@@ -53,7 +54,8 @@ def review(request: HttpRequest) -> HttpResponse:
         "state": state,
         "older": older,
         "newest": bool(given),
-        "may": current_visitor(request).may("artifacts.review", space.pk),
+        "begins": [kind.begins() for kind in kinds.all_kinds()],
+        "may": any(current_visitor(request).may(kind.decides, space.pk) for kind in kinds.all_kinds()),
     }
     return render(request, "dashboard/review_part.html" if "part" in request.GET else "dashboard/review.html", found)
 
@@ -82,14 +84,18 @@ def review_item(request: HttpRequest, item: UUID) -> HttpResponse:
         shown = handlers.get_review(me, item=str(item))
     except NotFound:
         raise Http404 from None
+    kind, change = kinds.find(shown["kind"]), shown.get("change", {})
     found = {
         "space": space,
         "since": since,
         "item": _shown(shown),
+        "facts": kind.facts(shown["state"], change) if change else [],
+        "watched": json.dumps(kind.watched(change) if change else {}),
+        "outdated": kind.outdated,
         "problem": problem,
         "given": request.POST,
-        "may": shown["state"] == "open" and current_visitor(request).may("artifacts.review", space.pk),
-        **_difference(shown.get("change", {})),
+        "may": shown["state"] == "open" and current_visitor(request).may(kind.decides, space.pk),
+        **_difference(change),
     }
     return render(request, "dashboard/review_item.html", found, status=problem.status if problem else 200)
 
@@ -105,13 +111,9 @@ def _decide(me: Principal, item: str, request: HttpRequest) -> dict[str, Any]:
         return dict(handlers.deny_review(me, item=item, reason=reason))
     if decision not in ("accept", "edit"):
         raise Invalid("decision must be one of accept, edit, deny.", field="decision")
-    more = {"text": _edited(given.get("text", ""), given)} if decision == "edit" else {}
+    like = edited_text.WINDOWS if given.get("line_ends") == "crlf" else ""
+    more = {"text": edited_text.sent_back(given.get("text", ""), like=like)} if decision == "edit" else {}
     return dict(handlers.accept_review(me, item=item, seen=given.get("seen", ""), reason=reason, **more))
-
-
-def _edited(text: str, given: Any) -> str:
-    """The text of the field with the line ends of the proposed one: browsers send every line end as two characters."""
-    return text if given.get("line_ends") == "crlf" else text.replace("\r\n", "\n")
 
 
 def _shown(item: dict[str, Any]) -> dict[str, Any]:
@@ -126,15 +128,11 @@ def _shown(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _difference(change: dict[str, Any]) -> dict[str, Any]:
-    """The difference as lines, with how many were added and removed."""
-    lines: list[DiffLine] = diff_lines(change.get("diff", ""))
-    counts = {kind: sum(line.kind == kind for line in lines) for kind in ("added", "removed")}
+    """The difference, the changed values, and whether the proposed text can be edited."""
     return {
-        "lines": lines[:MOST],
-        "cut": MOST if len(lines) > MOST else 0,
-        **counts,
-        "changes": change.get("changes", [])[:MAX_CHANGES],
+        "diff": shown_diff(change.get("diff", "")),
+        "changes": changed_values(change.get("changes", []), MAX_CHANGES),
         # A browser would change other texts: it sends one kind of line end.
-        "editable": "text" in change and file_edit.is_editable({"text": change["text"], "truncated": False}),
+        "editable": "text" in change and edited_text.is_editable(change["text"]),
         "line_ends": "crlf" if "\r\n" in change.get("text", "") else "lf",
     }

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
+from unicodedata import normalize
 from urllib.parse import urlencode
 
 from django.core.exceptions import PermissionDenied
@@ -50,6 +51,9 @@ class StoreVisit:
     def sent(self, name: str) -> str:
         return str(self.request.POST.get(name, ""))
 
+    def sent_path(self, name: str) -> str:
+        return usual_path(self.sent(name).strip())
+
 
 def store_page(*methods: str) -> Callable[[View], View]:
     """Decorator of pages of stores. What does not exist, cannot be named or may not be seen is answered with 404."""
@@ -85,6 +89,11 @@ def raise_if_of_page(refusal: FluxError) -> None:
     """Raise a refusal that is about the whole page. Others are about what was typed, and shown beside it."""
     if refusal.code in ("forbidden", "not_found", "step_up_required"):
         raise refusal
+
+
+def usual_path(text: str) -> str:
+    """A path in the one Unicode form that stores take. macOS gives the names of its files in another."""
+    return normalize("NFC", text)
 
 
 def reference(facts: dict[str, Any], space: Space) -> str:

@@ -46,11 +46,16 @@ class PolicyForm(forms.Form):
         widget=forms.TextInput({"placeholder": "None", "spellcheck": "false", "autocapitalize": "none"}),
     )
     keep_versions = forms.BooleanField(label="Keep earlier versions", required=False, initial=True)
-    max_versions = forms.IntegerField(label="Earlier versions of each file", required=False, min_value=1)
-    retention_days = forms.FloatField(label="Days earlier versions are kept", required=False, min_value=0.01)
-    max_files = forms.IntegerField(label="Files", required=False, min_value=1)
-    max_bytes = forms.IntegerField(label="Bytes, with versions and messages", required=False, min_value=1)
-    audit = forms.BooleanField(label="List its changes", required=False, initial=True)
+    max_versions = forms.IntegerField(label="Most earlier versions of each file", required=False, min_value=1)
+    retention_days = forms.FloatField(label="Days to keep earlier versions", required=False, min_value=0.01)
+    max_files = forms.IntegerField(label="Most files", required=False, min_value=1)
+    max_bytes = forms.IntegerField(label="Most bytes, with versions and messages", required=False, min_value=1)
+    audit = forms.BooleanField(
+        label="List its changes",
+        required=False,
+        initial=True,
+        help_text="On the page of the store, and for agents. The audit chain of the space always has them.",
+    )
     reason = forms.CharField(label="Reason", max_length=MAX_REASON, widget=forms.TextInput({"autocomplete": "off"}))
 
     def __init__(self, data: QueryDict | None = None, **more: Any) -> None:

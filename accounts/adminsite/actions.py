@@ -28,13 +28,14 @@ def action_page(page: FluxModelAdmin, request: HttpRequest, action: Action, row:
     if row is not None and not action.fits(row):
         messages.warning(request, "This action is no longer possible: the row has changed since you opened it.")
         return redirect(address_after(page, row))
-    wants_code = action.needs in NEED_FRESH_CODE and not current_visitor(request).fresh
+    needs = page.operation(action, row)
+    wants_code = needs in NEED_FRESH_CODE and not current_visitor(request).fresh
     previewing = request.method == "POST" and PREVIEW in request.POST
     form = action.form(
         request.POST if request.method == "POST" and not previewing else None,
         who=current_visitor(request),
         row=row,
-        needs=action.needs,
+        needs=needs,
         wants_code=wants_code,
     )
     status, retry_after = 200, None

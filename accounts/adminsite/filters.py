@@ -70,7 +70,7 @@ def spaces(path: str) -> type[Filter]:
 
         def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
             who = current_visitor(request)
-            allowed = set(who.spaces_where(model_admin.reads))
+            allowed = set(model_admin.spaces_read(who))
             return [(space.name, space.name) for space in who.spaces.values() if space.pk in allowed]
 
         def has_output(self) -> bool:

@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 
 from accounts import lookalikes
 from fluxcore import clock
+from fluxcore.visible_text import visible_lines
 
 BadgeStyle = Literal["good", "bad", "warn", "calm", "plain"]
 
@@ -66,19 +67,20 @@ def code(text: str) -> SafeString:
 
 def multiline(text: str) -> SafeString:
     """A long text as HTML with its line breaks."""
-    return format_html('<div class="words">{}</div>', text) if text else NONE
+    return format_html('<div class="words">{}</div>', visible_lines(text)) if text else NONE
 
 
 def shorten(text: str, length: int = 90) -> str:
     flat = " ".join(text.split())
-    return flat if len(flat) <= length else f"{flat[: length - 1]}…"
+    return visible_lines(flat if len(flat) <= length else f"{flat[: length - 1]}…")
 
 
 def pretty_json(found: Any) -> SafeString:
     """A JSON value as indented HTML."""
     if not found:
         return NONE
-    return format_html('<pre class="data">{}</pre>', json.dumps(found, indent=2, ensure_ascii=False, sort_keys=True))
+    text = json.dumps(found, indent=2, ensure_ascii=False, sort_keys=True)
+    return format_html('<pre class="data">{}</pre>', visible_lines(text))
 
 
 def link(address: str, text: Any) -> SafeString:

@@ -59,7 +59,7 @@ class Action:
 
     name: str  # in the address
     label: str  # on the button
-    needs: str  # the operation; some need a fresh code
+    needs: str  # the operation; some need a fresh code. Empty: the page names it for each row
     run: Callable[..., dict[str, Any] | None]  # (principal, row or None, **fields of the form, reason=)
     form: type[ActionForm] = ActionForm
     says: str = ""  # the effect, shown above the form
@@ -126,7 +126,15 @@ class FluxModelAdmin(Page):
         """The rows visible to a person who is not an administrator."""
         if self.space_path is None:
             return rows.none()
-        return rows.filter(**{f"{self.space_path}__in": who.spaces_where(self.reads)})
+        return rows.filter(**{f"{self.space_path}__in": self.spaces_read(who)})
+
+    def spaces_read(self, who: SignedIn) -> list[int]:
+        """The spaces in which a person may see rows."""
+        return who.spaces_where(self.reads)
+
+    def reads_all(self, who: SignedIn) -> bool:
+        """Whether a person may see the rows of all spaces."""
+        return who.may(self.reads)
 
     def sees(self, who: SignedIn, row: Any) -> bool:
         return who.may(self.reads, self.space_of(row))
@@ -159,7 +167,7 @@ class FluxModelAdmin(Page):
         who = current_visitor(request)
         if obj is not None:
             return self.sees(who, obj)
-        return who.may(self.reads) or (self._in_spaces and who.may_somewhere(self.reads))
+        return self.reads_all(who) or (self._in_spaces and bool(self.spaces_read(who)))
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         if self.adds is None or not self.admin_site.has_permission(request):
@@ -180,7 +188,7 @@ class FluxModelAdmin(Page):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows = super().get_queryset(request)
         who = current_visitor(request)
-        return rows if who.may(self.reads) else self.seen_by(who, rows)
+        return rows if self.reads_all(who) else self.seen_by(who, rows)
 
     @property
     def _in_spaces(self) -> bool:
@@ -265,8 +273,12 @@ class FluxModelAdmin(Page):
     def principal(self, request: HttpRequest, row: Any) -> Principal:
         return current_visitor(request).principal(self.space_of(row))
 
+    def operation(self, action: Action, row: Any) -> str:
+        """The operation that an action on a row needs."""
+        return action.needs
+
     def may_run(self, request: HttpRequest, action: Action, row: Any) -> bool:
-        return current_visitor(request).may(action.needs, self.space_of(row))
+        return current_visitor(request).may(self.operation(action, row), self.space_of(row))
 
     def available_actions(self, request: HttpRequest, row: Any) -> list[tuple[Action, str]]:
         """The actions this person can run on this row now, with their addresses."""
@@ -288,7 +300,7 @@ class FluxModelAdmin(Page):
         if row is None or action is None:
             raise Http404
         if not self.may_run(request, action, row):
-            raise self._refused(request, action.needs, row)
+            raise self._refused(request, self.operation(action, row), row)
         return action_page(self, request, action, row)
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:

@@ -8,6 +8,7 @@ from django import template
 
 from dashboard import page_frame as frame
 from fluxcore import command_names
+from fluxcore.visible_text import visible_lines
 
 register = template.Library()
 
@@ -35,6 +36,12 @@ def shell(context: dict[str, Any]) -> frame.PageFrame | None:
 def typed(*words: str) -> str:
     """Template tag `{% typed "flux_token mint" name %}`: a command as the user of this instance types it."""
     return command_names.typed_command(" ".join(words))
+
+
+@register.filter
+def visible(text: str) -> str:
+    """A text of an agent with what is hidden in it shown by code points."""
+    return visible_lines(str(text))
 
 
 @register.filter

@@ -141,7 +141,7 @@ def write(
     call.event("file.written" if appears else "file.deleted", f"stores/{store.uuid}", data)
     if store.recallable:
         hooks.file_written(store, number)
-    item = proposals.follow(call, store, path, new, version)
+    item = proposals.follow(call, writer, store, path, new, version)
     return written(path, version, new, writer.at, created=not exists, changed=True, proposal=item)
 
 
@@ -205,7 +205,7 @@ def unchanged(
     )
     call.record(f"stores/{store.target}/{path}", version=file.version, op=op, changed=False)
     same = NewVersion(op, file.content, file.sha, file.size, file.content_type, file.origin)
-    item = proposals.follow_same(call, store, path, same, file.version)
+    item = proposals.follow_same(call, writer, store, path, same, file.version)
     return written(path, file.version, same, file.written_at, created=False, changed=False, proposal=item)
 
 

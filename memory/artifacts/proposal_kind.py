@@ -5,9 +5,13 @@ from __future__ import annotations
 import hashlib
 from typing import Any, NamedTuple
 
+from django.template.defaultfilters import filesizeformat
+from django.utils.html import format_html
+
 from accounts.authorise import may
 from accounts.principals import Principal
 from accounts.verbs import RunningCall
+from fluxcore.command_names import typed_command
 from fluxcore.errors import Conflict, FluxError, NotFound
 from memory.artifacts import comparing, content_types, contents, file_rows, quotas
 from memory.artifacts.change_log import Writer
@@ -40,6 +44,7 @@ class ProposalKind(ReviewKind):
     """Changes of files that were written under the staging prefix of a store."""
 
     label, reads, decides = "Change of a file", "artifacts.read", REVIEW
+    outdated = "The file has changed since this was proposed. The difference is from the file as it is now."
 
     def sees(self, principal: Principal, item: ReviewItem) -> bool:
         """To decide it, or to read the file and what was written for it: the difference shows both."""
@@ -71,6 +76,25 @@ class ProposalKind(ReviewKind):
         }
         return {**shown, "change": change | _difference(item, old, new)}
 
+    def facts(self, state: str, change: dict[str, Any]) -> list[tuple[str, str]]:
+        is_open = state == "open"
+        missing = "does not exist" if is_open else "did not exist"
+        return [
+            ("Store", change["store_key"]),
+            ("File now" if is_open else "File before", _size(change["old"]) or missing),
+            ("Accepted" if state == "accepted" else "Proposed", _size(change["new"]) or "nothing"),
+        ]
+
+    def watched(self, change: dict[str, Any]) -> dict[str, str]:
+        return {"kind": "file.", "store": change["store"], "path": change["path"]}
+
+    def begins(self) -> str:
+        return format_html(
+            "A file that an agent writes under the staging prefix of a store is a proposal to change the file of that "
+            "path. On the command line, <code>{}</code> makes a store that takes proposals.",
+            typed_command("flux_files create KEY --staging-prefix proposals"),
+        )
+
     def accept(self, call: RunningCall, item: ReviewItem, *, seen: str, text: str | None) -> Effect:
         edited = of_text(text) if text is not None else None
         if edited is not None:
@@ -88,7 +112,7 @@ class ProposalKind(ReviewKind):
                     state="open",
                 )
             new = _promoted(call, place, row.details["path"], staged, edited)
-            writer = file_rows.writer_of(call, row.updated_by[:128])
+            writer = file_rows.writer_of(call, _author(row))
             _remove(call, place, row, staged, PROMOTE, writer)
             path = row.details["path"]
             if target is not None and (target.sha, target.content_type) == (new.sha, new.content_type):
@@ -139,6 +163,15 @@ def _promoted(
         raise NotFound(f"There is no content of {path!r} any more.", path=path)
     contents.use(staged.content)  # before the staged file gives it up
     return NewVersion(PROMOTE, staged.content, staged.sha, staged.size, staged.content_type, origin)
+
+
+def _size(side: dict[str, Any]) -> str:
+    return f"{filesizeformat(side['bytes'])}, {side['content_type']}" if side["sha"] else ""
+
+
+def _author(row: ReviewItem) -> str:
+    """The newest author, with the label it gave itself: nobody is named by a label alone."""
+    return (f"{row.updated_by} as {row.label}" if row.label else row.updated_by)[:128]
 
 
 def _remove(call: RunningCall, place: StoreState, row: ReviewItem, staged: FileState, op: str, writer: Writer) -> None:

@@ -24,6 +24,7 @@ from memory.review import items, kinds
 from memory.review.items import Proposal, Subject
 
 if TYPE_CHECKING:
+    from memory.artifacts.change_log import Writer
     from memory.artifacts.file_rows import NewVersion
 
 KIND = "proposal"
@@ -113,7 +114,9 @@ def check_target(store: StoreState, path: str) -> None:
             raise InvalidPath(f"A proposal for {target!r} would be one for another proposal.", field="path")
 
 
-def follow(call: RunningCall, store: StoreState, path: str, new: NewVersion, version: int) -> str | None:
+def follow(
+    call: RunningCall, writer: Writer, store: StoreState, path: str, new: NewVersion, version: int
+) -> str | None:
     """Open, update or withdraw the review item of a staged file that is written or deleted; the id of an open one."""
     target = target_of(store.staging, path)
     if target is None:
@@ -133,17 +136,19 @@ def follow(call: RunningCall, store: StoreState, path: str, new: NewVersion, ver
         target=f"{store.target}/{target}",
         title=f"{target} in {store.key}",
         origin=new.origin,
-        label=call.principal.label[:128],
+        label=(writer.actor or call.principal.label)[:128],
         details=details,
     )
     return str(items.open_or_update(call, subject, proposal).uuid)
 
 
-def follow_same(call: RunningCall, store: StoreState, path: str, same: NewVersion, version: int) -> str | None:
+def follow_same(
+    call: RunningCall, writer: Writer, store: StoreState, path: str, same: NewVersion, version: int
+) -> str | None:
     """The open item of a staged file that was written as it is already; opened if there is none."""
     target = target_of(store.staging, path)
     item = items.find_open(_subject(store, target)) if target is not None else None
-    return str(item.uuid) if item is not None else follow(call, store, path, same, version)
+    return str(item.uuid) if item is not None else follow(call, writer, store, path, same, version)
 
 
 def _subject(store: StoreState, target: str) -> Subject:

@@ -11,8 +11,8 @@ from rich.text import Text
 from flux.calls import boards, keys, reviews
 from flux.calls.base import Call
 from fluxcore.command_names import typed_command
+from fluxcore.visible_text import visible
 from memory.management.base import FluxCommand
-from memory.review.visible_text import visible
 
 Printer = Callable[["AnswerCommand", Any, dict[str, Any]], None]
 
@@ -162,14 +162,16 @@ def _reviews(command: AnswerCommand, answer: Any, given: dict[str, Any]) -> None
 
 def _review(command: AnswerCommand, answer: Any, given: dict[str, Any]) -> None:
     """An item: who proposes what, the difference, and how to decide it."""
-    command.line(f"{answer['title']}: {answer['state']}, by {', '.join(answer['authors'])}, {answer['provenance']}")
+    label = f" ({visible(answer['label'])})" if answer["label"] else ""
+    authors = ", ".join(answer["authors"]) + label
+    command.line(f"{answer['title']}: {answer['state']}, by {authors}, {answer['provenance']}")
     if answer["reason"]:
         command.line(f"Reason: {answer['reason']}")
     if answer["decided_at"]:
         command.line(f"Decided by {answer['decided_by']}: {answer['decision_reason'] or 'without a reason'}")
     change = answer.get("change", {})
     if change.get("changed_since"):
-        command.notes.print(Text("The file has changed since this was proposed.", "yellow"))
+        command.notes.print(Text("What it would change is not as it was when this was proposed.", "yellow"))
     print_diff(command, change.get("diff", ""))
     if "no_diff" in change:
         command.line(change["no_diff"])

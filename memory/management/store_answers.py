@@ -15,8 +15,8 @@ from rich.text import Text
 from flux.calls import files, passages, stores, transcripts
 from flux.calls.base import Call
 from fluxcore.command_names import typed_command
+from fluxcore.visible_text import visible
 from memory.management.answers import AnswerCommand, Printer, format_second, print_diff, print_more, sentence
-from memory.review.visible_text import visible
 
 
 def _stores(command: AnswerCommand, answer: Any, given: dict[str, Any]) -> None:

@@ -18,12 +18,12 @@ from accounts.adminsite.forms import ActionForm
 from accounts.adminsite.index_tiles import Tile, list_address, register_tiles
 from accounts.adminsite.modeladmin import Action, FluxModelAdmin
 from accounts.visitor import SignedIn
-from memory.review import kinds
+from fluxcore.visible_text import visible
+from memory.review import edited_text, kinds
+from memory.review.kinds import ReviewKind
 from memory.review.models import ReviewItem
-from memory.review.visible_text import visible
 
 _STATES: dict[str, BadgeStyle] = {"open": "warn", "accepted": "good", "denied": "bad", "withdrawn": "calm"}
-_REVIEW = "artifacts.review"  # the one operation that decides, while there is one kind
 
 
 def described(row: ReviewItem) -> dict[str, Any]:
@@ -31,14 +31,12 @@ def described(row: ReviewItem) -> dict[str, Any]:
     return kinds.find(row.kind).describe(row) if row.kind in kinds.names() else {}
 
 
-def difference(shown: dict[str, Any]) -> SafeString:
+def difference(row: ReviewItem, shown: dict[str, Any]) -> SafeString:
     """The difference of an item, or why there is none."""
     change = shown.get("change", {})
     text = change.get("diff") or change.get("no_diff") or "Nothing differs."
-    since = "The file has changed since this was proposed." if change.get("changed_since") else ""
-    return format_html(
-        '{}<pre class="data">{}</pre>', formatting.badge(since, "warn") if since else "", visible(text, keep="\t\n")
-    )
+    since = formatting.badge(kinds.find(row.kind).outdated, "warn") if change.get("changed_since") else ""
+    return format_html('{}<pre class="data">{}</pre>', since, visible(text, keep="\t\n"))
 
 
 class SeenWidget(forms.Widget):
@@ -49,7 +47,7 @@ class SeenWidget(forms.Widget):
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         shown = described(self.row)
         hidden = format_html('<input type="hidden" name="{}" value="{}">', name, shown.get("seen", ""))
-        return hidden + difference(shown)
+        return hidden + difference(self.row, shown)
 
 
 class AcceptItemForm(ActionForm):
@@ -57,6 +55,28 @@ class AcceptItemForm(ActionForm):
 
     def prepare(self) -> None:
         self.fields["seen"].widget.row = self.row
+
+
+class EditItemForm(AcceptItemForm):
+    text = forms.CharField(
+        label="Text to accept",
+        required=False,
+        strip=False,
+        widget=forms.Textarea({"rows": 16, "spellcheck": "false", "autocapitalize": "none"}),
+    )
+
+    def prepare(self) -> None:
+        super().prepare()
+        self.initial["text"] = _text(self.row)
+
+    def clean_text(self) -> str:
+        return edited_text.sent_back(self.cleaned_data["text"], like=_text(self.row) or "")
+
+
+def _text(row: ReviewItem) -> str | None:
+    """The proposed text, if there is one."""
+    found: str | None = described(row).get("change", {}).get("text")
+    return found
 
 
 # These import their verbs when they run: declared calls import pydantic, which would slow down every start.
@@ -76,9 +96,13 @@ def _is_open(row: ReviewItem) -> bool:
     return row.state == "open"
 
 
+def _is_editable(row: ReviewItem) -> bool:
+    return _is_open(row) and (text := _text(row)) is not None and edited_text.is_editable(text)
+
+
 @admin.register(ReviewItem)
 class ReviewItemPage(FluxModelAdmin):
-    reads = "artifacts.read"
+    reads = ""  # that of each row's kind
     called = ("review item", "review items")
     group = "Memory"
     about = "Proposals of agents that wait for a decision, and how earlier ones were decided."
@@ -87,17 +111,27 @@ class ReviewItemPage(FluxModelAdmin):
         Action(
             "accept",
             "Accept",
-            _REVIEW,
+            "",
             _accept,
             AcceptItemForm,
             fits=_is_open,
             done="Accepted.",
-            says="What is proposed is written as a new version. The dashboard's Review page can also edit it first.",
+            says="What is proposed takes effect as it is shown.",
+        ),
+        Action(
+            "edit",
+            "Edit and accept",
+            "",
+            _accept,
+            EditItemForm,
+            fits=_is_editable,
+            done="Accepted.",
+            says="The text below takes effect instead of the proposed one.",
         ),
         Action(
             "deny",
             "Deny",
-            _REVIEW,
+            "",
             _deny,
             dangerous=True,
             fits=_is_open,
@@ -128,10 +162,28 @@ class ReviewItemPage(FluxModelAdmin):
         "outside_id",
         "space",
     ]
-    empty_says = "No review items yet. Changes that agents propose under the staging prefix of a store are listed here."
+    empty_says = "No review items yet. What agents propose is listed here."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("space")
+
+    def reads_all(self, who: SignedIn) -> bool:
+        return all(who.may(kind.reads) for kind in kinds.all_kinds())
+
+    def spaces_read(self, who: SignedIn) -> list[int]:
+        return [space for space in who.roles if any(_sees(who, kind, space) for kind in kinds.all_kinds())]
+
+    def seen_by(self, who: SignedIn, rows: QuerySet[Any]) -> QuerySet[Any]:
+        return rows.filter(kinds.where(lambda kind: [space for space in who.roles if _sees(who, kind, space)]))
+
+    def sees(self, who: SignedIn, row: Any) -> bool:
+        return self.reads_all(who) or (row.kind in kinds.names() and _sees(who, kinds.find(row.kind), row.space_id))
+
+    def operation(self, action: Action, row: Any) -> str:
+        return kinds.find(row.kind).decides
+
+    def may_run(self, request: HttpRequest, action: Action, row: Any) -> bool:
+        return row.kind in kinds.names() and super().may_run(request, action, row)
 
     @admin.display(description="kind")
     def kind_name(self, row: Any) -> str:
@@ -143,7 +195,8 @@ class ReviewItemPage(FluxModelAdmin):
 
     @admin.display(description="by")
     def authored(self, row: Any) -> Any:
-        return formatting.chips(row.author_names, most=3)
+        names = formatting.chips(row.author_names, most=3)
+        return format_html("{} {}", names, visible(f"({row.label})")) if row.label else names
 
     @admin.display(description="provenance", ordering="origin")
     def provenance(self, row: Any) -> str:
@@ -165,12 +218,16 @@ class ReviewItemPage(FluxModelAdmin):
 
     @admin.display(description="difference")
     def proposed(self, row: Any) -> Any:
-        return difference(described(row))
+        return difference(row, described(row))
+
+
+def _sees(who: SignedIn, kind: ReviewKind, space: int) -> bool:
+    return who.may(kind.reads, space) or who.may(kind.decides, space)
 
 
 @register_tiles
 def _waiting(who: SignedIn) -> list[Tile]:
-    mine = who.spaces_where(_REVIEW)
-    waiting = ReviewItem.objects.filter(space__in=mine, state="open")
+    mine = {space for kind in kinds.all_kinds() for space in who.spaces_where(kind.decides)}
+    waiting = ReviewItem.objects.filter(kinds.where(lambda kind: who.spaces_where(kind.decides)), state="open")
     link = reverse("review") if len(mine) == 1 else list_address("review_reviewitem", state="open")
     return [Tile(waiting.values("pk"), "proposal waits for a decision", "proposals wait for a decision", link, True)]

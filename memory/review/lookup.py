@@ -55,11 +55,13 @@ def asks_to_see(principal: Principal, given: dict[str, Any]) -> Iterable[tuple[s
 
 def asks_to_decide(principal: Principal, given: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
     """The operation of the item's kind on its target. Of an unknown item nothing but some such operation."""
-    item = find_item(principal, given.get("item"))
     operations = [kind.decides for kind in kinds.all_kinds()]
-    if item is not None and _has_some(principal, operation := kinds.find(item.kind).decides):
-        return [(operation, item.target if principal.kind == "agent" else None)]
-    return [] if any(_has_some(principal, operation) for operation in operations) else [(operations[0], None)]
+    if not any(_has_some(principal, operation) for operation in operations):
+        return [(operations[0], None)]
+    item = find_item(principal, given.get("item"))
+    if item is None:
+        return []
+    return [(kinds.find(item.kind).decides, item.target if principal.kind == "agent" else None)]
 
 
 def sees_some(principal: Principal) -> bool:

@@ -79,6 +79,7 @@ def status(house: AdminSpaces) -> str:
 
 
 SEEN: dict[str, str] = {}  # the state of the proposal as its page shows it
+EDITED = {"text": "Mine\r\n"}  # with the same; as a browser sends it
 
 
 def proposal(house: AdminSpaces) -> ReviewItem:
@@ -142,6 +143,13 @@ DOINGS: dict[tuple[str, str], Doing] = {
         lambda house: proposal(house).state == "accepted" and File.objects.filter(path="key.md").exists(),
         SEEN,
         before=lambda house: SEEN.update(seen=described(proposal(house))["seen"]),
+    ),
+    ("review.reviewitem", "edit"): Doing(
+        "operator",
+        "reviews.accept",
+        lambda house: proposal(house).state == "accepted" and File.objects.get(path="key.md").size == len("Mine\n"),
+        EDITED,
+        before=lambda house: EDITED.update(seen=described(proposal(house))["seen"]),
     ),
     ("review.reviewitem", "deny"): Doing("operator", "reviews.deny", lambda house: proposal(house).state == "denied"),
     ("keyvalue.namespace", NEW): Doing(
@@ -369,9 +377,12 @@ def address(house: AdminSpaces, page: str, act: str) -> str:
     return f"{list_of(page)}add/" if act == NEW else house.address(page, act=act)
 
 
-def needs(page: str, act: str) -> str:
+def needs(house: AdminSpaces, page: str, act: str) -> str:
     found = pages()[page]
-    return found.adds.needs if act == NEW else next(one.needs for one in found.row_actions if one.name == act)
+    if act == NEW:
+        return found.adds.needs
+    action = next(one for one in found.row_actions if one.name == act)
+    return found.operation(action, house.row(page))
 
 
 def chain_of(house: AdminSpaces, name: str) -> str:
@@ -383,8 +394,8 @@ def test_every_act_is_in_the_table():
     assert there | {(page, NEW) for page, found in pages().items() if found.adds} == set(DOINGS)
 
 
-def test_every_act_names_an_operation_there_is():
-    assert {needs(page, act) for page, act in DOINGS} <= OPERATIONS | NEVER_FOR_AGENTS
+def test_every_act_names_an_operation_there_is(house):
+    assert {needs(house, page, act) for page, act in DOINGS} <= OPERATIONS | NEVER_FOR_AGENTS
 
 
 @EVERY
@@ -422,7 +433,7 @@ def test_without_a_fresh_code_it_asks_for_one_and_nothing_happens_before_it_is_r
     doing.before(house)
     client = stale(house.client(doing.role))
     where = address(house, page, act)
-    wants = needs(page, act) in NEED_FRESH_CODE
+    wants = needs(house, page, act) in NEED_FRESH_CODE
     assert ('name="code"' in client.get(where).content.decode()) == wants
     if not wants:
         return

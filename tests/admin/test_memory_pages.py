@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import timedelta
 from urllib.parse import quote
@@ -14,8 +15,9 @@ from accounts.principals import shell
 from fluxcore import clock
 from fluxcore.work import worker
 from fluxcore.writes import booth
-from memory.artifacts import files
+from memory.artifacts import files, reading
 from memory.artifacts.contents import NewContent
+from memory.artifacts.models import Message
 from memory.grains.models import (
     ClusterUse,
     ClusterUseVote,
@@ -32,6 +34,7 @@ from memory.keyvalue.models import Namespace
 from memory.passages import jobs
 from memory.recall import grain_recalls
 from memory.recall.trace_record import pack_trace
+from memory.review.models import ReviewItem
 from tests.admin.conftest import list_of, words
 from tests.dashboard.conftest import post
 
@@ -220,6 +223,28 @@ def test_a_recalled_value_has_a_page_that_leads_to_its_key_and_no_actions(house,
     assert client.get(address).status_code in (302, 404)
 
 
+def test_what_is_hidden_in_values_is_shown_in_lists_and_rows(house, client):
+    hidden = "\u202e\u200b\U000e0041"
+    Grain.objects.update(text=f"a{hidden}b")
+    Message.objects.update(body=json.dumps({"content": f"a{hidden}b"}, ensure_ascii=False))
+    for page in ("grains.grain", "artifacts.message"):
+        for address in (list_of(page), house.address(page)):
+            text = client.get(address).content.decode()
+            assert "a⟨U+202E⟩⟨U+200B⟩⟨U+E0041⟩b" in text and not set(hidden) & set(text), address
+
+
+def test_an_edited_proposal_is_accepted_with_its_line_ends(house, client):
+    held = shell(house.row("review.reviewitem").space)
+    for text, kept in (("a\nb\n", "mine\n\n"), ("a\r\nb\r\n", "mine\r\n\r\n")):
+        content = NewContent.of(text.encode())
+        item = files.put_file(held, store="home-rules", path="proposals/other.md", content=content)["proposal"]
+        number = ReviewItem.objects.get(uuid=item).pk
+        page = f"{list_of('review.reviewitem')}{number}/do/edit/"
+        seen = re.search(r'name="seen" value="(\w+)"', client.get(page).content.decode())[1]
+        assert post(client, page, seen=seen, reason="clearer", text="mine\r\n\r\n").status_code == 302
+        assert reading.read_file(held, store="home-rules", path="other.md")["text"] == kept
+
+
 def test_a_proposal_shows_its_difference_and_what_is_hidden_in_it(house, client):
     row = house.row("review.reviewitem")
     held = shell(row.space)
@@ -228,5 +253,14 @@ def test_a_proposal_shows_its_difference_and_what_is_hidden_in_it(house, client)
     for address in (house.address("review.reviewitem"), house.address("review.reviewitem", act="accept")):
         page = client.get(address).content.decode()
         assert "-Under the mat\n+&lt;b&gt;⟨U+202E⟩mat\n" in page and "has changed since" in page
+    edit = house.address("review.reviewitem", act="edit")
+    page = client.get(edit).content.decode()
+    assert "<textarea" in page and ">\n&lt;b&gt;\u202emat\n</textarea>" in page, "to be sent back as it was"
+    late = post(client, edit, seen="old", reason="read", text="\r\n mine &\r\n")
+    assert late.status_code == 409 and ">\n\r\n mine &amp;\r\n</textarea>" in late.content.decode(), (
+        "what was typed stays"
+    )
+    files.put_file(held, store="home-rules", path="proposals/key.md", content=NewContent.of(b"a\r\nb\n"))
+    assert edit not in client.get(house.address("review.reviewitem")).content.decode(), "a browser would change it"
     denied = post(client, house.address("review.reviewitem", act="accept"), seen="old", reason="read")
     assert denied.status_code == 409 and "not as you have seen it" in words(denied)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from urllib.parse import urljoin
+import time
+from urllib.parse import quote, urljoin
 
 import pytest
 
@@ -83,8 +84,54 @@ def test_pages_fit_and_follow_what_others_write(house, browser, complaints):
     page.get_by_label("Text").fill("# Log\n\n- no slugs\n- rain\n")
     page.get_by_label("Reason").fill("nematodes")
     page.get_by_role("button", name="Save").click()
-    assert page.locator(".diff .removed").inner_text() == "-- slugs again"
+    assert page.locator(".diff .removed .text").inner_text() == "- slugs again"
     fit(page, "Edit log.md")
     page.get_by_role("button", name="Save what I typed").click()
     assert "Version 3 was saved" in page.inner_text(".messages")
     answered(complaints, 409)
+
+
+def test_a_file_goes_up_and_down_and_back_and_a_result_leads_to_its_message(house, browser, complaints):
+    call = house.instance.call
+    assert call("POST", "/stores", {"key": "shed", "recallable": True}).status == 200
+    said = [{"role": "user", "content": f"Row {row} is done."} for row in range(60)]
+    said[5] = {"role": "user", "content": "The wheelbarrow is behind the compost."}
+    assert call("POST", "/stores/shed/messages", {"messages": said}).status == 200
+    page = house.open(browser)
+    complaints.listen(page)
+    house.enter(page)
+
+    house.go(page, "/files/shed/upload")
+    picked = [
+        {"name": "Käse.md", "mimeType": "text/markdown", "buffer": b"# Cheese\n"},
+        {"name": "bytes.bin", "mimeType": "application/octet-stream", "buffer": bytes(range(256)) * 100},
+    ]
+    page.get_by_label("Files", exact=True).set_input_files(picked)
+    page.get_by_label("Folder").fill("in")
+    page.get_by_role("button", name="Upload").click()
+    assert page.inner_text(".messages") == "2 files were uploaded."
+    page.get_by_role("link", name="bytes.bin").click()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download", exact=True).click()
+    assert download.value.suggested_filename == "bytes.bin"
+    assert download.value.path().read_bytes() == picked[1]["buffer"]
+
+    assert call("PUT", f"/stores/shed/files/in/{quote('Käse.md')}", b"# Overwritten\n").status == 200
+    house.go(page, "/files/shed/history/in/Käse.md")
+    page.get_by_role("button", name="Restore version 1").click()
+    assert "Version 1 was restored as version 3" in page.inner_text(".messages")
+    assert page.inner_text("article.markdown h1") == "Cheese"
+
+    until = time.monotonic() + 120
+    while not call("GET", "/stores/shed/passages?message=6").json()["passages"]:
+        assert time.monotonic() < until, "the worker has not indexed the message"
+        time.sleep(0.1)
+    house.go(page, "/recall")
+    page.get_by_label("Your question").fill("Where is the wheelbarrow?")
+    page.get_by_role("button", name="Recall", exact=True).click()
+    page.get_by_role("link", name="message 6 of shed").first.click()
+    assert page.url.endswith("?at=6#m6") and page.locator("#m6.marked").inner_text().endswith("behind the compost.")
+    assert page.locator("#m6").evaluate("(one) => one.getBoundingClientRect().top >= 0")
+    assert page.locator(".message").count() > 20, "among its neighbours"
+    # A navigation that becomes a download ends without a page.
+    answered([said for said in complaints if not ("/download/" in said and "ERR_ABORTED" in said)])

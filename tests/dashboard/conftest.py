@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -94,6 +95,12 @@ def send(client: Client, path: str, /, **fields: Any) -> Any:
 
 def words(answer: Any) -> str:
     return answer.content.decode()
+
+
+def diff_rows(answer: Any) -> list[tuple[str, str, str]]:
+    """The lines of a difference on a page: kind, sign and text."""
+    row = r'<tr class="(\w+)">.*?class="sign">(.*?)</td><td class="text">(.*?)</td>'
+    return [(kind, sign, html.unescape(text)) for kind, sign, text in re.findall(row, answer.content.decode())]
 
 
 def half_way(person: Person, client: Client | None = None) -> Client:

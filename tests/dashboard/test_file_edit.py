@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -12,7 +13,9 @@ from accounts.principals import shell
 from memory.artifacts import files, reading, stores
 from memory.artifacts.contents import NewContent
 from memory.artifacts.models import File, Store
-from tests.dashboard.conftest import post, send, words
+from tests.dashboard.conftest import diff_rows, post, send, words
+
+MINUS = "\N{MINUS SIGN}"
 
 
 @pytest.fixture
@@ -37,7 +40,8 @@ def text(me, path="plan.md"):
 
 
 def field(page, name):
-    return re.search(rf'name="{name}" value="([^"]*)"', words(page)).group(1)
+    page = page if isinstance(page, str) else words(page)
+    return re.search(rf'name="{name}" value="([^"]*)"', page).group(1)
 
 
 def edit(client, path, typed, **more):
@@ -72,7 +76,7 @@ def test_a_conflict_shows_the_difference_and_keeps_what_was_typed(client, notes)
     answer = edit(client, "plan.md", "sow in April\nwater\n", expected_sha=old)
     page = words(answer)
     assert answer.status_code == 409 and "wrote this file while you edited it" in page and "Nothing was saved" in page
-    assert '<div class="removed">-sow in May</div><div class="added">+sow in April</div>' in page
+    assert diff_rows(answer)[:2] == [("removed", MINUS, "sow in May"), ("added", "+", "sow in April")]
     assert "sow in April\nwater\n</textarea>" in page and text(notes) == "sow in May\nwater\n"
     again = field(answer, "expected_sha")
     assert again == File.objects.get(path="plan.md").sha != old
@@ -138,6 +142,18 @@ def test_uploads_are_written_byte_for_byte_and_refused_one_by_one(client, notes)
     assert "No file was chosen" in words(post(client, "/files/notes/upload", folder="in"))
 
 
+def test_names_as_macos_gives_them_are_kept_in_the_usual_form(client, notes):
+    usual, decomposed = "Käse für Zoë.md", unicodedata.normalize("NFD", "Käse für Zoë.md")
+    assert usual != decomposed
+    sent = [SimpleUploadedFile(decomposed, b"upload")]
+    assert post(client, "/files/notes/upload", files=sent, folder=unicodedata.normalize("NFD", "Ä")).status_code == 302
+    assert text(notes, f"Ä/{usual}") == "upload"
+    assert post(client, "/files/notes/new", path=decomposed, text="x", reason="", expected_sha="").status_code == 302
+    done = send(client, "/files/notes/rename/plan.md", to=unicodedata.normalize("NFD", "Übersicht.md"), reason="")
+    assert client.get(done["Location"]).status_code == 200
+    assert text(notes, usual) == "x" and text(notes, "Übersicht.md") == "sow in March\nwater\n"
+
+
 def test_a_file_is_renamed_deleted_and_brought_back(client, notes):
     done = send(client, "/files/notes/rename/plan.md", to="old/plan.md", reason="tidy")
     assert done["Location"] == "/files/notes/file/old/plan.md" and client.get(done["Location"]).status_code == 200
@@ -160,9 +176,10 @@ def test_a_file_is_renamed_deleted_and_brought_back(client, notes):
 def test_any_two_versions_are_compared(client, notes):
     for month in ("April", "May"):
         files.write_file(notes, store="notes", path="plan.md", text=f"sow in {month}\nwater\n")
-    page = words(client.get("/files/notes/history/plan.md", {"old": 1, "new": 3}))
-    assert "Version 1 compared with version 3" in page
-    assert '<div class="removed">-sow in March</div><div class="added">+sow in May</div>' in page
+    compared = client.get("/files/notes/history/plan.md", {"old": 1, "new": 3})
+    page = words(compared)
+    assert "Version 1 compared with version 3" in page and "1 line added, 1 removed" in page
+    assert diff_rows(compared)[:2] == [("removed", MINUS, "sow in March"), ("added", "+", "sow in May")]
     assert page.count("/files/notes/restore/plan.md") == 2, "not for the newest"
     assert "same content" in words(client.get("/files/notes/history/plan.md", {"old": 2, "new": 2}))
     assert client.get("/files/notes/history/plan.md", {"old": 1, "new": 99}).status_code == 200
@@ -170,6 +187,47 @@ def test_any_two_versions_are_compared(client, notes):
     for number, value in enumerate(("1", "2")):
         files.write_file(notes, store="notes", path="a.json", text=f'{{"a": {value}}}', reason=f"{number}")
     assert "<code>/a</code>" in words(client.get("/files/notes/history/a.json", {"old": 1, "new": 2}))
+
+
+def test_every_version_of_a_long_history_is_reached_compared_and_restored(client, notes, monkeypatch):
+    monkeypatch.setattr("dashboard.file_history.ROWS", 2)
+    for number in range(2, 6):
+        files.write_file(notes, store="notes", path="plan.md", text=f"text {number}\n")
+    listed, where = [], "/files/notes/history/plan.md"
+    while where:
+        page = words(client.get(where))
+        listed += re.findall(r'data-version="(\d)"', page)
+        where = (re.search(r'href="([^"]+)" rel="next"', page) or ["", ""])[1].replace("&amp;", "&")
+    assert listed == ["5", "4", "3", "2", "1"]
+    assert 'href="/files/notes/history/plan.md">Newest versions</a>' in page and field(page, "before") == "2"
+    # A version of this page with one of another: the choice stays in the form, and a row's own comes after it.
+    assert (field(page, "old"), field(page, "new")) == ("4", "5")
+    both = client.get("/files/notes/history/plan.md?before=2&old=4&new=5&old=1")
+    assert ("removed", MINUS, "sow in March") in diff_rows(both) and ("added", "+", "text 5") in diff_rows(both)
+    done = send(client, "/files/notes/restore/plan.md", version="1", expected_sha=field(page, "expected_sha"))
+    assert done.status_code == 302 and text(notes) == "sow in March\nwater\n"
+    assert "There are no earlier versions" in words(client.get("/files/notes/history/plan.md?before=1"))
+
+
+HIDDEN = "\u202e\u200b\U000e0041"  # reverses what follows, has no width, is a tag that only programs read
+SHOWN = "⟨U+202E⟩⟨U+200B⟩⟨U+E0041⟩"
+
+
+def test_differences_and_changed_values_hide_nothing(client, notes):
+    for text in ('{"a": "plain"}', f'{{"a{HIDDEN}": ["{HIDDEN}txt", {{"b": "\\u202e"}}]}}'):
+        files.write_file(notes, store="notes", path="a.json", text=text, reason="to try")
+    compared = client.get("/files/notes/history/a.json", {"old": 1, "new": 2})
+    page = words(compared)
+    assert f"<code>/a{SHOWN}</code>" in page
+    assert f"[&quot;{SHOWN}txt&quot;, {{&quot;b&quot;: &quot;⟨U+202E⟩&quot;}}]" in page, "a value is shown as JSON"
+    assert next(text for kind, _, text in diff_rows(compared) if kind == "added").startswith(f'{{"a{SHOWN}"')
+    assert not set(HIDDEN) & set(page)
+
+    old = field(client.get("/files/notes/edit/plan.md"), "expected_sha")
+    files.write_file(notes, store="notes", path="plan.md", text=f"sow in May{HIDDEN}\n")
+    conflict = edit(client, "plan.md", f"sow in April{HIDDEN}\n", expected_sha=old)
+    assert [text for _, _, text in diff_rows(conflict)] == [f"sow in May{SHOWN}", f"sow in April{SHOWN}"]
+    assert f"sow in April{HIDDEN}\n</textarea>" in words(conflict), "what was typed is sent again as it was"
 
 
 def test_viewers_see_and_change_nothing(person, notes):

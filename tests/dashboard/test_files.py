@@ -121,6 +121,23 @@ def test_search_finds_names_and_lines_and_leads_to_the_line(client, notes):
     assert "No name and no line has" in words(client.get("/files/notes", {"q": "<b>nothing"}))
 
 
+def test_names_are_found_whatever_their_case_in_any_script(client, notes):
+    for path in ("Ä.md", "ΣΊΣΥΦΟΣ/Straße.txt", "garden/Журнал.md", "garden0/Журнал.md", "100%_a.md"):
+        write(notes, path, "x")
+    for query, found in {
+        "ä.m": ["Ä.md"],
+        "a\u0308.M": ["Ä.md"],
+        "σίσυφος": ["ΣΊΣΥΦΟΣ/Straße.txt"],
+        "STRASSE": ["ΣΊΣΥΦΟΣ/Straße.txt"],
+        "ЖУРНАЛ": ["garden/Журнал.md", "garden0/Журнал.md"],
+        "%_": ["100%_a.md"],
+    }.items():
+        listed = re.findall(r'<li><div><a href="[^"?]+">([^<]+)</a>', words(client.get("/files/notes", {"q": query})))
+        assert sorted(listed) == sorted(found), query
+    within = words(client.get("/files/notes/folder/garden", {"q": "журнал"}))
+    assert "garden/Журнал.md</a>" in within and "garden0" not in within
+
+
 def test_markdown_is_rendered_and_source_has_lines_that_can_be_marked(client, notes):
     page = shown(client, "garden/plan.md", first=3)
     assert '<h1>Plan</h1>\n<p class="marked" id="L3">sow in March</p>' in page
@@ -145,7 +162,7 @@ def test_code_has_syntax_classes_and_json_is_indented(client, notes):
     write(notes, "a.py", "def f():\n    return '<b>'\n")
     assert '<span class="tok-keyword">def</span> <span class="tok-name">f</span>' in shown(client, "a.py")
     write(notes, "a.json", '{"a":[1,"<b>"]}')
-    assert re.search(r'"|&quot;a&quot;</span>: \[\n', shown(client, "a.json"))
+    assert re.search(r'(?:"|&quot;)a(?:"|&quot;)</span>: \[\n', shown(client, "a.json"))
     assert 'id="L1"' in shown(client, "a.json", first=1), "a citation of lines shows the source"
     write(notes, "b.json", "[" * 20_000 + "]" * 20_000)
     assert 'id="L1"' in shown(client, "b.json"), "what cannot be indented is shown as it is"
@@ -196,6 +213,12 @@ def test_nothing_of_a_file_becomes_html_of_its_own(client, notes):
 def test_hidden_characters_are_visible_and_bytes_that_are_no_text_do_not_hurt(client, notes):
     write(notes, "trojan.py", "a = 1 # \u202e \u2066 hidden\rx\n")
     assert "⟨U+202E⟩ ⟨U+2066⟩ hidden⟨U+000D⟩x" in shown(client, "trojan.py")
+    write(notes, "trojan.md", "# a \u202e b\n\nc &#x202e; d &#8203; \U000e0041 \U0001f469\u200d\U0001f33e\n")
+    page = shown(client, "trojan.md")
+    assert "<h1>a ⟨U+202E⟩ b</h1>" in page and "c ⟨U+202E⟩ d ⟨U+200B⟩ ⟨U+E0041⟩" in page, "entities, too"
+    assert "\U0001f469\u200d\U0001f33e" in page, "what joins emoji stays"
+    found = words(client.get("/files/notes", {"q": "hidden"}))
+    assert "<code>a = 1 # ⟨U+202E⟩ ⟨U+2066⟩ hidden⟨U+000D⟩x</code>" in found and "\u202e" not in found
     put(notes, "latin.txt", b"caf\xe9\nline 2\n", content_type="text/plain")
     page = shown(client, "latin.txt")
     assert "not valid UTF-8" in page and "caf\ufffd" in page and 'id="L2"' in page

@@ -17,7 +17,7 @@ from dashboard import diff_lines
 from memory.artifacts import files, reading, stores
 from memory.artifacts.contents import NewContent
 from memory.review.models import ReviewItem
-from tests.dashboard.conftest import Person, post
+from tests.dashboard.conftest import Person, diff_rows, post
 
 pytestmark = pytest.mark.storage
 MOST_STATEMENTS = 8  # of a whole request, the frame and the session included
@@ -63,20 +63,14 @@ def decide(client, address, decision, **fields):
     return post(client, address, decision=decision, **{"seen": seen[1] if seen else "", **fields})
 
 
-def rows(answer):
-    found = re.findall(
-        r'<tr class="(\w+)">.*?class="sign">(.*?)</td><td class="text">(.*?)</td>', answer.content.decode()
-    )
-    return [(kind, sign, html.unescape(text)) for kind, sign, text in found]
-
-
 def test_the_list_is_empty_then_has_what_is_proposed_and_how_it_was_decided(handbook):
     olga = somebody("operator")
     assert "Nothing waits for a decision" in words(olga.get("/review"))
     assert "proposal waits for a decision" not in words(olga.get("/"))
-    address = handbook.propose("rules/a.md", "one\nthree\n", reason="<b>because</b>")
+    address = handbook.propose("rules/a.md", "one\nthree\n", reason="<b>because</b>", actor="night-job")
     listed = words(olga.get("/review"))
-    assert "rules/a.md in handbook" in listed and "<b>because</b>" in listed and "by agent:bob" in listed
+    assert "rules/a.md in handbook" in listed and "<b>because</b>" in listed and "by agent:bob (night-job)" in listed
+    assert "proposed by agent:bob (night-job)" in words(olga.get(address))
     assert words(olga.get("/review?part=1")).startswith("rules/a.md in handbook")
     assert "1 proposal waits for a decision" in words(olga.get("/"))
     answer = decide(olga, address, "accept", reason="yes")
@@ -92,17 +86,18 @@ def test_the_list_is_empty_then_has_what_is_proposed_and_how_it_was_decided(hand
 def test_the_difference_can_be_read_without_colours_and_hides_nothing(handbook):
     olga = somebody("operator")
     shown = olga.get(handbook.propose("rules/a.md", "one\n<i>\u202eowt\u200b</i>\r\n"))
-    assert rows(shown) == [
+    assert diff_rows(shown) == [
         ("same", "", "one"),
         ("removed", "\N{MINUS SIGN}", "two"),
         ("added", "+", "<i>⟨U+202E⟩owt⟨U+200B⟩</i>⟨U+000D⟩"),
     ]
     assert "1 line added, 1 removed" in words(shown)
     without_end = olga.get(handbook.propose("rules/a.md", "one\ntwo"))
-    assert [row[0] for row in rows(without_end)] == ["same", "removed", "added", "end"]
+    assert [row[0] for row in diff_rows(without_end)] == ["same", "removed", "added", "end"]
     assert "not text" in words(olga.get(handbook.propose("rules/b.bin", b"\xff\0")))
     handbook.write("rules/c.json", '{"a": 1}')
-    assert "1 changed value" in words(olga.get(handbook.propose("rules/c.json", '{"a": 2}')))
+    changed = words(olga.get(handbook.propose("rules/c.json", '{"a": "\u202e\U000e00412"}')))
+    assert "1 changed value" in changed and '/a changed 1 "⟨U+202E⟩⟨U+E0041⟩2"' in changed
     address = handbook.propose("rules/d.md", "x")
     assert "has changed since this was proposed" not in words(olga.get(address))
     handbook.write("rules/d.md", "y")
@@ -111,9 +106,8 @@ def test_the_difference_can_be_read_without_colours_and_hides_nothing(handbook):
 
 def test_a_long_difference_is_cut_and_says_so(handbook, monkeypatch):
     monkeypatch.setattr("dashboard.diff_lines.MOST", 3)
-    monkeypatch.setattr("dashboard.review.MOST", 3)
     shown = somebody("operator").get(handbook.propose("rules/long.md", "x\n" * 9))
-    assert len(rows(shown)) == 3 and "Only the first 3 lines are shown" in words(shown)
+    assert len(diff_rows(shown)) == 3 and "Only the first 3 lines are shown" in words(shown)
     assert [line.kind for line in diff_lines.diff_lines("--- a\n+++ b\n@@ -1 +1 @@\n--- x\n+++ y\n")] == [
         "removed",
         "added",
@@ -155,7 +149,7 @@ def test_viewers_read_and_others_see_nothing(handbook, make_token):
     address = handbook.propose("rules/a.md", "better\n")
     vera = somebody("viewer")
     page = vera.get(address)
-    assert rows(page) and 'name="decision"' not in page.content.decode()
+    assert diff_rows(page) and 'name="decision"' not in page.content.decode()
     assert "an owner or operator of the space accepts" in words(vera.get("/review"))
     for decision in ("accept", "edit", "deny"):
         assert post(vera, address, decision=decision, seen="x", text="y", reason="z").status_code == 403

@@ -132,6 +132,8 @@ HOSTILE = [
     {"role": "assistant", "tool_calls": [{"function": {"name": "<script>", "arguments": "[" * 3000}}, 7, None]},
     {"role": "tool", "content": "# " + "x" * 100_000},
     {"content": "\u202e reversed", "name": "x" * 200},
+    {"role": "tool", "content": "&#x202e;x", "name": "\u202e"},
+    {"role": "assistant", "tool_calls": [{"function": {"name": "\u202e"}}], "content": [{"type": "\u202e"}]},
     {"role": 5, "timestamp": "yesterday", "session": ["x"]},
     {},
 ]
@@ -143,6 +145,7 @@ def test_nothing_of_a_message_becomes_html_of_its_own(client, me):
     assert numbers(page) == list(range(1, len(HOSTILE) + 1))
     assert "<script>" not in page.partition('id="part"')[2] and "<b>" not in page.partition('id="part"')[2]
     assert "evil.example/b.png</span>" in page and "javascript:x)" in page and "⟨U+202E⟩" in page
+    assert "\u202e" not in page, "neither in titles nor from entities"
     assert "Show the whole message" in page
     for number in numbers(page):
         assert "<script>" not in shown(client, f"/transcripts/notes/{number}").partition("<main")[2]

@@ -65,6 +65,18 @@ def test_a_sandboxed_agent_proposes_and_a_person_accepts(bob, ann, handbook):
     assert (entry.actor, entry.reason) == ("user:ann", "agreed")
 
 
+def test_the_label_of_an_author_is_shown_and_kept_beside_its_name(bob, ann):
+    item = bob.propose("rules/a.md", BETTER, actor="night-job").json()["proposal"]
+    assert (bob.item(item)["label"], bob.item(item)["authors"]) == ("night-job", ["agent:bob"])
+    handlers.accept_review(ann, item=item, seen=bob.item(item)["seen"])
+    assert bob.get("/stores/handbook/meta/rules/a.md").json()["actor"] == "agent:bob as night-job"
+    newest = bob.get("/stores/handbook/versions/rules/a.md").json()["versions"][0]
+    assert (newest["op"], newest["by"], newest["actor"]) == ("promote", "user:ann", "agent:bob as night-job")
+    item = bob.propose("rules/a.md", RULES, actor="night-job").json()["proposal"]
+    bob.propose("rules/a.md", BETTER * 2)
+    assert bob.item(item)["label"] == "", "that of the newest write"
+
+
 def test_counts_and_contents_follow(bob, ann):
     item = bob.propose("rules/a.md", BETTER).json()["proposal"]
     handlers.accept_review(ann, item=item, seen=bob.item(item)["seen"])

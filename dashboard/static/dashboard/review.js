@@ -7,6 +7,7 @@
   const list = document.getElementById("review");
   const item = document.getElementById("item");
   const root = list || item;
+  const watched = JSON.parse(item?.dataset.watched || "{}");
   const state = document.getElementById("live");
   let asked = false;
   let waiting = false;
@@ -43,7 +44,8 @@
 
   function concerns(event) {
     if (event.kind.startsWith("review.")) return list !== null || event.data.item === item.dataset.item || !event.data.item;
-    return item !== null && event.kind.startsWith("file.") && event.data.path === item.dataset.path;
+    return item !== null && watched.kind !== undefined && event.kind.startsWith(watched.kind)
+      && Object.entries(watched).every(([name, value]) => name === "kind" || event.data[name] === value);
   }
 
   window.flux.feed({

@@ -57,7 +57,7 @@ class MessageAdminPage(InStorePage):
             says="All messages that were removed together come back, at their old places.",
         ),
     )
-    list_display = ["number", "place", "role", "speaker", "session", "preview", "state", "by", "added"]
+    list_display = ["number", "place", "role", "session", "preview", "state", "added"]
     list_filter = [
         filters.choice(
             "state",

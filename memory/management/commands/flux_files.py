@@ -13,6 +13,7 @@ from flux.calls import files as file_calls
 from flux.calls import stores as calls
 from fluxcore.command_names import typed_command
 from fluxcore.errors import Invalid
+from fluxcore.visible_text import visible
 from memory.artifacts import files, reading, stores
 from memory.artifacts.contents import NewContent
 from memory.artifacts.tree_export import export_tree
@@ -20,7 +21,6 @@ from memory.artifacts.tree_folder import read_tree
 from memory.artifacts.tree_import import import_tree
 from memory.management import file_transfer
 from memory.management.calls import CallCommand
-from memory.review.visible_text import visible
 
 _SHOWN = 20  # ignored names printed; --json lists all
 
