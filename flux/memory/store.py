@@ -229,9 +229,9 @@ class MemoryStore:
 
     def _read(self, rel_path: str) -> bytes | None:
         with translated():
+            if isinstance(rel_path, str) and tree.path_of_version(rel_path):
+                return self._tree.read_version(rel_path)
             path = paths.tidy_path(rel_path)
-            if tree.path_of_version(path):
-                return self._tree.read_version(path)
             return None if tree.is_reserved(path) else self._tree.read(path)
 
     @also_aio

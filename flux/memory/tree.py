@@ -92,7 +92,7 @@ def path_of_version(name: str) -> str:
     folder, _, last = name.removeprefix(f"{VERSIONS}/").partition("/")
     path = unquote(folder)
     is_version = name == f"{VERSIONS}/{encoded(path)}/{last}" and parse_version_name(last) is not None
-    return path if is_version else ""
+    return path if is_version and is_file_path(path) else ""
 
 
 def has_link(root: Path, name: str) -> bool:
