@@ -100,7 +100,7 @@ def test_names_of_other_programs_are_reported_once(root, caplog):
 
 
 def test_numbers_that_json_does_not_have(root, caplog):
-    """flyte writes them and its transcripts open; `make adapters` opens one of the published package."""
+    """flyte writes them, so that its transcripts have to open. Only a server refuses them."""
     root.mkdir()
     written = [{"role": "tool", "score": float("nan"), "limits": [float("inf"), float("-inf")]}, user("hi")]
     (root / "messages.json").write_text(json.dumps(written))
