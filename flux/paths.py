@@ -1,7 +1,7 @@
 """Rules of paths and names in stores: which a file may have, which are reserved, which a prefix protects.
 
-Server, client and local stores use the same rules, so this module imports the error table and nothing else of ours. A
-path either comes back byte for byte as it was given or is refused.
+Server, client and local stores use the same rules, so this module needs nothing of Django. A path
+either comes back byte for byte as it was given or is refused.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from urllib.parse import quote, unquote_to_bytes
 
 from fluxcore.errors import InvalidPath, ReservedPath
+from fluxcore.files import is_temporary
 
 MAX_PATH = 1024  # bytes in UTF-8
 MAX_NAME = 255  # bytes of a key in UTF-8
@@ -71,6 +72,11 @@ def checked_path(path: str) -> str:
 def writable_path(path: str) -> str:
     """The path, if a caller may write there: none of the names that a store keeps for itself."""
     first = checked_path(path).partition("/")[0]
+    # Folders have files with such names only while they are written: a local store, an exported and an imported tree.
+    if any(is_temporary(name) for name in path.split("/")):
+        raise InvalidPath(
+            "A name of the form .NAME.<16 digits>.part is for temporary files. Choose another.", field="path"
+        )
     for form in _readings(first):
         if _skeleton(form) in _RESERVED_SKELETONS:
             raise ReservedPath(

@@ -1,12 +1,13 @@
 """Atomic file writing: files are written under a temporary name, synced to the disk, then renamed. Without Django.
 
-A kill leaves only hidden files that end in `.part`, which are never read and which `remove_leftovers` deletes. New
+A kill leaves only files with names of `temporary_path`, which are never read and which `remove_leftovers` deletes. New
 files are readable only by their owner unless the caller sets another mode.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from fluxcore import clock
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 LEFTOVER = ".part"
+_TEMPORARY = re.compile(rf"\..{{1,32}}\.[0-9a-f]{{16}}{re.escape(LEFTOVER)}", re.DOTALL)
 
 
 def replace_file(path: Path, content: bytes | str, *, mode: int = FILE_MODE, durable: bool = True) -> None:
@@ -98,6 +100,11 @@ def temporary_path(path: Path) -> Path:
     return path.with_name(f".{path.name[:32]}.{secrets.token_hex(8)}{LEFTOVER}")
 
 
+def is_temporary(name: str) -> bool:
+    """Whether a name is one of `temporary_path`. Others that end in `.part` are files of somebody."""
+    return _TEMPORARY.fullmatch(name) is not None
+
+
 def make_folder(path: Path) -> None:
     """Create a folder and its missing parents, readable only by their owner."""
     missing = [path, *path.parents]
@@ -123,7 +130,7 @@ def remove_leftovers(folder: Path, *, older_than_seconds: float) -> int:
     removed, newest = 0, clock.seconds() - older_than_seconds
     for path in folder.glob(f".*{LEFTOVER}"):
         try:
-            if path.stat().st_mtime <= newest:
+            if is_temporary(path.name) and path.stat().st_mtime <= newest:
                 path.unlink()
                 removed += 1
         except FileNotFoundError:

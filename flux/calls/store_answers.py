@@ -163,6 +163,7 @@ class StoreEvent(TypedDict):
 class StoreTail(TypedDict):
     events: list[StoreEvent]
     count: int
+    next_before: Annotated[int | None, "Give it as before to read earlier events; null: there are none."]
 
 
 class StoredMessage(TypedDict):

@@ -150,6 +150,7 @@ class ReadStoreTail(StoreRead, Answers[StoreTail]):
 
     store: StoreRef = STORE
     tail: Annotated[int, Field(ge=1, le=MAX_TAIL)] | None = Field(None, description="Number of events. Default 20.")
+    before: Count | None = Field(None, description="next_before of the previous page, for earlier events.")
 
 
 HANDLERS = "memory.artifacts.handlers"

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from flux import paths
 from flux.memory import tree
 from flux.memory.errors import MemoryStoreError
+from flux.memory.journal import remove_leftovers
 from fluxcore import files
 
 
@@ -66,13 +67,8 @@ class _LocalDestination:
 
 
 class _RemoteDestination:
-    def __init__(self, address: str) -> None:
-        try:
-            from fsspec.core import url_to_fs
-        except ImportError:
-            raise MemoryStoreError(f"Copies to {address} need fsspec: pip install fsspec.") from None
-        self.system, root = url_to_fs(address)
-        self.root = root.rstrip("/")
+    def __init__(self, system: Any, root: str) -> None:
+        self.system, self.root = system, root.rstrip("/")
 
     def put(self, source: Path, path: str) -> None:
         place = f"{self.root}/{path}"
@@ -94,32 +90,55 @@ class _RemoteDestination:
 
 def copy_tree(root: Path, destination: str) -> Dir:
     """Copy a store. The transcript comes last: a copy that has it is whole."""
-    if "://" in destination:
-        target: _Destination = _RemoteDestination(destination)
-    else:
+    if "://" not in destination:
         folder = Path(destination).expanduser().resolve()
-        if folder == root:
-            return Dir(str(root))
-        if root in folder.parents or folder in root.parents:
-            raise MemoryStoreError(f"{folder} and the store's folder {root} contain each other. Choose another folder.")
-        target, destination = _LocalDestination(folder), str(folder)
-    here = sorted(_files(root), key=lambda path: path == paths.MESSAGES)
-    for path in here:
-        target.put(root / path, path)
-    present = set(here)
-    for name in target.names(tree.META):
-        path = tree.path_of_meta(name)
-        if path and path not in present and not tree.is_reserved(path):
-            target.remove(path)
-            target.remove(f"{tree.META}/{name}")
+        _copy_to_folder(root, folder)
+        return Dir(str(folder))
+    try:
+        from fsspec.core import url_to_fs
+        from fsspec.implementations.local import LocalFileSystem
+    except ImportError:
+        raise MemoryStoreError(f"Copies to {destination} need fsspec: pip install fsspec.") from None
+    try:
+        system, place = url_to_fs(destination)
+        if not isinstance(system, LocalFileSystem):
+            _mirror(root, _RemoteDestination(system, place))
+            return Dir(destination)
+    except Exception as error:  # each kind of storage has errors of its own
+        raise MemoryStoreError(
+            f"The store cannot be copied to {destination}: {str(error).rstrip('.') or type(error).__name__}. Check the "
+            "address and its credentials, and copy again."
+        ) from error
+    _copy_to_folder(root, Path(place).resolve())
     return Dir(destination)
 
 
+def _copy_to_folder(root: Path, folder: Path) -> None:
+    if folder == root:
+        return
+    if root in folder.parents or folder in root.parents:
+        raise MemoryStoreError(f"{folder} and the store's folder {root} contain each other. Choose another folder.")
+    if folder.is_dir():
+        remove_leftovers(folder)
+    _mirror(root, _LocalDestination(folder))
+
+
+def _mirror(root: Path, target: _Destination) -> None:
+    found = sorted(_files(root), key=lambda path: path == paths.MESSAGES)
+    for path in found:
+        target.put(root / path, path)
+    present = set(found)
+    for name in target.names(tree.META):
+        path = tree.path_of_meta(name)
+        if path not in present and tree.is_file_path(path):
+            target.remove(path)
+            target.remove(f"{tree.META}/{name}")
+
+
 def _files(root: Path) -> Iterator[str]:
-    """Paths of all files of a store, its own ones included; without symbolic links and what killed writers left."""
+    """Paths of all files of a store, its own ones included; without symbolic links and temporary files."""
     for folder, _, names in os.walk(root, followlinks=False):
         for name in names:
             place = Path(folder, name)
-            leftover = name[0] == "." and name.endswith(files.LEFTOVER)
-            if place.is_file() and not place.is_symlink() and not leftover:
+            if place.is_file() and not place.is_symlink() and not files.is_temporary(name):
                 yield place.relative_to(root).as_posix()

@@ -9,7 +9,7 @@ from fluxcore.errors import Conflict, FluxError, Forbidden
 
 
 class MemoryStoreError(RuntimeError):
-    """A store refused a call, or could not be reached. A refusal of the server is its `__cause__`."""
+    """A store refused a call, or could not be reached. The first error is its `__cause__`."""
 
 
 class AccessDenied(MemoryStoreError):
@@ -32,11 +32,16 @@ class ConcurrencyError(MemoryStoreError):
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Raise refusals of the block as exceptions of MemoryStore."""
+    """Raise refusals of the block, and failures of a folder, as exceptions of MemoryStore."""
     try:
         yield
     except FluxError as error:
         raise _translation(error) from error
+    except IsADirectoryError:
+        raise  # as flyte: somebody reads a folder
+    except OSError as error:
+        where = f" {error.filename}" if error.filename else ""
+        raise MemoryStoreError(f"The folder of the store failed:{where}: {error.strerror or error}.") from error
 
 
 def _translation(error: FluxError) -> MemoryStoreError:

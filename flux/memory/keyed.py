@@ -8,24 +8,27 @@ list at their places.
 from __future__ import annotations
 
 import functools
-import json
 import os
 import threading
 import uuid
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from time import sleep
 from typing import Any
 
-from flux.calls.store_answers import FileFacts, FileWritten, StoreFacts
+from flux import paths
+from flux.calls.store_answers import FileFacts, FileVersion, FileWritten, StoreEvent, StoreFacts
 from flux.client import FluxClient
 from flux.errors import FluxError
-from flux.memory import transcript
+from flux.memory import transcript, tree
 from flux.memory.errors import MemoryStoreError
+from flux.memory.transcript import MessageText
 from flux.memory.tree import MemoryMeta, stamp
-from fluxcore.errors import Forbidden, NotFound
+from fluxcore.errors import Forbidden, Gone, Invalid, NotFound, RateLimited
 
-PAGE = 1_000  # files, messages or events of one answer
+PAGE = 1_000  # files, versions, messages or events of one answer
 BATCH_BYTES = 1024 * 1024  # of messages in one request, well below what a server accepts
+FLUSH_WAITS = 600.0  # seconds that one flush waits for the limit of messages in a minute, in total
 
 
 def client_of(client: FluxClient | None) -> FluxClient:
@@ -43,9 +46,11 @@ class KeyedStore:
 
     def __init__(self, client: FluxClient, store: str) -> None:
         self.client, self.store = client, store
-        self._known: dict[int, str] = {}  # messages the server has, by number
+        self._known: dict[int, MessageText] = {}  # messages the server has, by number
         self._read_to = 0  # all messages up to this number are known
-        self._unanswered: tuple[str, list[str]] | None = None  # idempotency key and messages that may have arrived
+        self._unanswered: tuple[str, list[MessageText]] | None = (
+            None  # idempotency key and messages that may have arrived
+        )
         self._total = 0  # messages of the transcript, as the last answer has it
         self._readable = True
         self._lock = threading.Lock()
@@ -66,8 +71,40 @@ class KeyedStore:
         written = self.client.put_file(
             self.store, path, content, actor=actor, reason=reason or None, expected_sha=expected_sha
         )
-        found = None if written["changed"] else self.meta(path)  # of the write that made this content
-        return found or _meta(written, actor, reason)
+        found = None if written["changed"] else self._facts_of_content(path)
+        return found if found and found.sha256 == written["sha"] else _meta(written, actor, reason)
+
+    def _facts_of_content(self, path: str) -> MemoryMeta | None:
+        """Who wrote a content first, as far as the token may read it. The write is done in any case."""
+        try:
+            return self.meta(path)
+        except (FluxError, MemoryStoreError):
+            return None
+
+    def read_version(self, name: str) -> bytes | None:
+        """The content of a version that is kept, by the name that the log has for it."""
+        path = tree.path_of_version(name)
+        for row in self._versions(path):
+            if row["kept"] and paths.version_file(path, datetime.fromisoformat(row["at"]), row["sha"]) == name:
+                try:
+                    return self.client.get_file(self.store, path, version=row["version"])
+                except (NotFound, Gone):
+                    return None  # removed meanwhile
+        return None
+
+    def _versions(self, path: str) -> Iterator[FileVersion]:
+        """All versions of a file, newest first."""
+        before = None
+        while before is None or before > 1:
+            try:
+                rows = self.client.file_versions(self.store, path, limit=PAGE, before=before)["versions"]
+            except NotFound as error:
+                _check_store(error)
+                return
+            if not rows:
+                return
+            yield from rows
+            before = rows[-1]["version"]
 
     def sha(self, path: str) -> str:
         found = self._file_facts(path)
@@ -91,9 +128,15 @@ class KeyedStore:
                 return sorted(found)
 
     def tail(self, count: int) -> list[dict[str, Any]]:
-        """The newest events; all that one answer may have if `count` is not positive."""
-        events = self.client.store_audit(self.store, min(count, PAGE) if count > 0 else PAGE)["events"]
-        return [{**event, "ts": stamp(datetime.fromisoformat(event["ts"]))} for event in events]
+        """The newest events; all if `count` is not positive."""
+        found, before = list[StoreEvent](), None
+        while True:
+            page = self.client.store_audit(
+                self.store, min(count - len(found), PAGE) if count > 0 else PAGE, before=before
+            )
+            found, before = page["events"] + found, page["next_before"]
+            if before is None or len(found) == count:
+                return [{**event, "ts": stamp(datetime.fromisoformat(event["ts"]))} for event in found]
 
     def _file_facts(self, path: str) -> FileFacts | None:
         try:
@@ -112,21 +155,23 @@ class KeyedStore:
                 self._read_all()
             except Forbidden:
                 self._readable = False
-            return [json.loads(text) for text in self._known.values()]
+            return [text.message() for text in self._known.values()]
 
     def flush(self, messages: list[dict[str, Any]]) -> None:
         """Bring list and server together. When it returns the server has all changes of the list."""
         with self._lock:
+            waits = _Waits(FLUSH_WAITS)
             if self._unanswered is not None:
-                self._send(*self._unanswered)
+                self._send_when_allowed(*self._unanswered, waits)
             snapshot = list(messages)
             mine = transcript.texts(snapshot)
+            transcript.check_sendable(mine)
             self._sort()
             numbers = list(self._known)
             kept, added = transcript.difference(list(self._known.values()), mine)
             still = [numbers[at] for at in kept]
             for batch in _batches(added):
-                still += self._send(uuid.uuid4().hex, batch)
+                still += self._send_all(batch, waits)
             # Last, so that a flush that fails in the middle has lost nothing; the next one removes them.
             self._remove(set(numbers) - set(still))
             if not added or self._read_to < still[-1] or self._total != len(self._known):
@@ -134,7 +179,7 @@ class KeyedStore:
             if list(self._known) != still:
                 own = dict(zip(still, snapshot, strict=True))
                 messages[: len(snapshot)] = [
-                    own[number] if number in own else json.loads(text) for number, text in self._known.items()
+                    own[number] if number in own else text.message() for number, text in self._known.items()
                 ]
 
     def numbers(self) -> list[int]:
@@ -146,11 +191,32 @@ class KeyedStore:
         self._known = dict(zip(numbers, transcript.texts(messages), strict=True))
         self._read_to = max(numbers, default=0)
 
-    def _send(self, key: str, batch: list[str]) -> list[int]:
+    def _send_all(self, batch: list[MessageText], waits: _Waits) -> list[int]:
+        """Append messages in as many requests as the server's limit of a minute needs."""
+        numbers, most = list[int](), len(batch)
+        while len(numbers) < len(batch):
+            part = batch[len(numbers) : len(numbers) + most]
+            try:
+                numbers += self._send_when_allowed(uuid.uuid4().hex, part, waits)
+            except Invalid as error:
+                limit = error.details.get("limit")
+                if not isinstance(limit, int) or not 0 < limit < len(part):
+                    raise
+                most = limit  # a minute has room for no more than that
+        return numbers
+
+    def _send_when_allowed(self, key: str, batch: list[MessageText], waits: _Waits) -> list[int]:
+        while True:
+            try:
+                return self._send(key, batch)
+            except RateLimited as error:
+                waits.wait(error)
+
+    def _send(self, key: str, batch: list[MessageText]) -> list[int]:
         """Append messages. A batch without an answer is sent again with its key, so that it counts once."""
         self._unanswered = (key, batch)
         try:
-            answer = self.client.append_messages(self.store, [json.loads(text) for text in batch], idempotency_key=key)
+            answer = self.client.append_messages(self.store, [text.message() for text in batch], idempotency_key=key)
         except FluxError as error:
             if error.status < 500:  # refused: it did not arrive
                 self._unanswered = None
@@ -197,15 +263,31 @@ class KeyedStore:
         self._known = dict(sorted(self._known.items()))
 
 
-def _batches(texts: list[str]) -> Iterator[list[str]]:
+class _Waits:
+    """Waits between the requests of one flush, limited in total."""
+
+    def __init__(self, seconds: float) -> None:
+        self.left = seconds
+
+    def wait(self, error: RateLimited) -> None:
+        """Wait as long as the server says; raise its refusal if that is too long."""
+        seconds = 1.0 if error.retry_after is None else error.retry_after
+        if seconds > self.left:
+            raise error
+        self.left -= seconds
+        sleep(seconds)
+
+
+def _batches(texts: list[MessageText]) -> Iterator[list[MessageText]]:
     """Messages in requests of a bounded size."""
-    batch, size = list[str](), 0
+    batch, size = list[MessageText](), 0
     for text in texts:
-        if batch and (len(batch) == PAGE or size + len(text.encode("utf-8", "surrogatepass")) > BATCH_BYTES):
+        length = len(text.whole.encode("utf-8", "surrogatepass"))
+        if batch and (len(batch) == PAGE or size + length > BATCH_BYTES):
             yield batch
             batch, size = [], 0
         batch.append(text)
-        size += len(text.encode("utf-8", "surrogatepass"))
+        size += length
     if batch:
         yield batch
 

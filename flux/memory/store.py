@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +20,8 @@ from flux.memory.copying import Dir, copy_tree
 from flux.memory.errors import AccessDenied, MemoryStoreError, translated
 from flux.memory.keyed import KeyedStore, client_of
 from flux.memory.local_tree import LocalTree
-from flux.memory.sync import also_aio, class_also_aio
+from flux.memory.sync import ByReceiver, also_aio, class_also_aio
 from flux.memory.tree import MemoryMeta
-
-
-class _Exists:
-    """`MemoryStore.exists(key=...)` of the class, awaited, and `store.exists(path)` of an opened store."""
-
-    def __get__(self, store: MemoryStore | None, owner: type[MemoryStore]) -> Callable[..., Any]:
-        return owner.is_there if store is None else store.has_path
 
 
 class MemoryStore:
@@ -71,9 +65,10 @@ class MemoryStore:
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         else:
             folder = Path(root).expanduser()
-        self._tree = LocalTree(folder, audit=self.audit, keep_versions=self.keep_versions)
-        self.root = self._tree.root
-        stored = self._tree.load()
+        with translated():
+            self._tree = LocalTree(folder, audit=self.audit, keep_versions=self.keep_versions)
+            self.root = self._tree.root
+            stored = self._tree.load()
         self.messages = list(messages) if messages else stored
 
     def _open_keyed(self, client: FluxClient | None, *, create: bool, where: Coordinates) -> None:
@@ -143,7 +138,7 @@ class MemoryStore:
         store._open_keyed(client, create=create, where=where)
         return store
 
-    exists = _Exists()
+    exists = ByReceiver("is_there", "has_path")  # awaited with a key, or with a path of an opened store
 
     @classmethod
     async def is_there(
@@ -198,14 +193,16 @@ class MemoryStore:
         return await asyncio.to_thread(self.flush_messages_sync)
 
     @also_aio
-    def save(self, remote_destination: str | None = None) -> Dir:
+    def save(self, remote_destination: str | os.PathLike[str] | None = None) -> Dir:
         """Bring everything to the store. A local one is also copied to a destination: a folder, or fsspec's address."""
         place = self.flush_messages_sync()
         if remote_destination is None:
             return place
+        destination = os.fspath(remote_destination)
         if self.root is not None:
-            return copy_tree(self.root, str(remote_destination))
-        if str(remote_destination) != self.remote_path:
+            with translated():
+                return copy_tree(self.root, destination)
+        if destination != self.remote_path:
             raise MemoryStoreError(
                 f"The store with the key {self.key!r} is saved to {self.remote_path} and to no other place. Copy it "
                 "with: flux files export."
@@ -232,6 +229,8 @@ class MemoryStore:
 
     def _read(self, rel_path: str) -> bytes | None:
         with translated():
+            if isinstance(rel_path, str) and tree.path_of_version(rel_path):
+                return self._tree.read_version(rel_path)
             path = paths.tidy_path(rel_path)
             return None if tree.is_reserved(path) else self._tree.read(path)
 
@@ -286,13 +285,18 @@ class MemoryStore:
             return [] if folder and tree.is_reserved(folder) else self._tree.paths(folder)
 
     def audit_tail_sync(self, n: int = 20) -> list[dict[str, Any]]:
-        """The newest entries of the store's log, oldest first; all if `n` is not positive, a server's at most 1,000."""
+        """The newest entries of the store's log, oldest first; all if `n` is not positive."""
         with translated():
             return self._tree.tail(n)
 
     async def audit_tail(self, n: int = 20) -> list[dict[str, Any]]:
         """`audit_tail_sync` in a thread."""
         return await asyncio.to_thread(self.audit_tail_sync, n)
+
+    def use_client(self, client: FluxClient | None = None) -> None:
+        """Send further calls with another client; by default with the one that all stores of the process share."""
+        if isinstance(self._tree, KeyedStore):
+            self._tree.client = client_of(client)
 
     def reference(self) -> dict[str, Any]:
         """What another process needs to open this store with `from_reference`, without its token."""

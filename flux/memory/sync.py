@@ -48,3 +48,16 @@ class class_also_aio(also_aio[P, R]):
 
     def _first(self, instance: Any, owner: type) -> Any:
         return owner
+
+
+class ByReceiver:
+    """A name that is one method of the class, and another one of its instances."""
+
+    def __init__(self, of_class: str, of_instance: str) -> None:
+        self.of_class, self.of_instance = of_class, of_instance
+
+    def __get__(self, instance: Any, owner: type) -> Callable[..., Any]:
+        found: Callable[..., Any] = (
+            getattr(owner, self.of_class) if instance is None else getattr(instance, self.of_instance)
+        )
+        return found

@@ -14,6 +14,7 @@ from __future__ import annotations
 import builtins
 import hashlib
 import json
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -23,7 +24,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from flux.paths import encoded, writable_path
-from fluxcore.errors import ReservedPath
+from fluxcore.errors import FluxError, InvalidPath, ReservedPath
 
 AUDIT_LOG, META, VERSIONS = "audit/log.jsonl", "meta", "versions"  # the transcript is flux.paths.MESSAGES
 MAX_FILE_NAME = 255  # bytes that file systems allow in one name
@@ -86,6 +87,21 @@ def parse_version_name(name: str) -> tuple[datetime, str] | None:
         return None
 
 
+def path_of_version(name: str) -> str:
+    """The path whose version has that name, `versions/<encoded path>/<time>_<sha>.txt`; empty if it is none."""
+    folder, _, last = name.removeprefix(f"{VERSIONS}/").partition("/")
+    path = unquote(folder)
+    is_version = name == f"{VERSIONS}/{encoded(path)}/{last}" and parse_version_name(last) is not None
+    return path if is_version and is_file_path(path) else ""
+
+
+def has_link(root: Path, name: str) -> bool:
+    """Whether a file below a folder, or one of the folders above it, is a symbolic link."""
+    parts = name.split("/")
+    # os.path, because names can be too long for file systems: such a file does not exist.
+    return any(os.path.islink(root.joinpath(*parts[: at + 1])) for at in range(len(parts)))  # noqa: PTH114
+
+
 def event_line(event: dict[str, Any]) -> bytes:
     """A line of the audit log."""
     return json.dumps(event, sort_keys=True, default=str).encode() + b"\n"
@@ -110,7 +126,10 @@ def messages_json(messages: Sequence[dict[str, Any]]) -> bytes:
 
 def parse_messages(data: bytes) -> list[dict[str, Any]]:
     """The messages of a transcript. ValueError if they are not a list of objects."""
-    value = json.loads(data)
+    try:
+        value = json.loads(data)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
     if not isinstance(value, list) or not all(isinstance(message, dict) for message in value):
         raise ValueError("it must be a list of objects")
     return value
@@ -122,7 +141,18 @@ def is_reserved(path: str) -> bool:
         writable_path(path)
     except ReservedPath:
         return True
+    except InvalidPath:
+        return False  # no file may have it, but not for this reason
     return False
+
+
+def is_file_path(path: str) -> bool:
+    """Whether a file of a store may have the path. A folder may have other names from elsewhere."""
+    try:
+        writable_path(path)
+    except FluxError:
+        return False
+    return True
 
 
 def sha_of_file(file: Path) -> str:

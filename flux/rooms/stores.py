@@ -205,9 +205,15 @@ class StoreCalls:
         return CallArguments(body={"reason": reason, "idempotency_key": idempotency_key}, path={"store": store})
 
     @call("GET", "stores/{store}/audit")
-    def store_audit(self, store: str, tail: int | None = None) -> CallArguments[StoreTail]:
+    def store_audit(
+        self,
+        store: str,
+        tail: int | None = None,
+        *,
+        before: int | None = None,
+    ) -> CallArguments[StoreTail]:
         """The newest changes of a store, refused ones included, oldest first."""
-        return CallArguments(path={"store": store}, query={"tail": tail})
+        return CallArguments(path={"store": store}, query={"tail": tail, "before": before})
 
     @call("GET", "stores/{store}/files")
     def list_files(

@@ -21,6 +21,7 @@ from memory.artifacts.states import FileState, StoreState, read_state
 
 MAX_TEXT = 256 * 1024  # bytes of a content in an answer; the rest is read by lines, or over REST
 DEFAULT_TAIL = 20
+MAX_PASSED = 20  # entries looked at for each one of a page of the log; those of other paths are passed over
 _reads = names.asks("artifacts.read", "path")
 
 
@@ -166,12 +167,22 @@ def read_store_tail(principal: Principal, request: store_calls.ReadStoreTail) ->
     """The newest entries of a store's log that the caller may read."""
     store, _ = read_state(principal, request.store, "")
     if not store.audit:
-        return {"events": [], "count": 0}
+        return {"events": [], "count": 0, "next_before": None}
     readable, limit = names.reader(principal, store.target), request.tail or DEFAULT_TAIL
     rows = FileChange.objects.filter(store=store.id, listed=True).order_by("-id")
-    found = [row for row in rows[: 20 * limit] if readable(row.path)][:limit]  # entries of other paths are passed over
+    if request.before is not None:
+        rows = rows.filter(id__lt=request.before)
+    found, last = list[FileChange](), None
+    for scanned, row in enumerate(rows[: MAX_PASSED * limit + 1].iterator(chunk_size=limit + 1)):
+        if len(found) == limit or scanned == MAX_PASSED * limit:
+            break
+        last = row
+        if readable(row.path):
+            found.append(row)
+    else:
+        last = None  # the log has no earlier ones
     events = [_event(row) for row in reversed(found)]
-    return {"events": events, "count": len(events)}
+    return {"events": events, "count": len(events), "next_before": last.pk if last is not None else None}
 
 
 def _event(row: FileChange) -> dict[str, Any]:

@@ -1,13 +1,14 @@
 """Reading of a folder in flyte's layout (`flux/memory/tree.py`) that is to be imported: all of it is checked first.
 
 Symbolic links, names that no path may have and contents that are not what their names say are refused together, so that
-one look shows everything that has to be mended.
+one look shows everything that has to be mended. Names become NFC: those of macOS may be in another Unicode form.
 """
 
 from __future__ import annotations
 
 import os
 import stat
+import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -16,7 +17,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from flux import paths
-from flux.memory import tree
+from flux.memory import journal, tree
 from flux.memory.tree import MemoryMeta
 from fluxcore import clock, files
 from fluxcore.canonical_json import dumps, loads
@@ -48,7 +49,7 @@ class MemoryTree:
 
     files: dict[str, list[TreeContent]] = field(default_factory=dict)  # by path, oldest first; the last is the file
     messages: list[dict[str, Any]] = field(default_factory=list)
-    ignored: list[str] = field(default_factory=list)  # names that no file of the tree has a use for
+    ignored: list[str] = field(default_factory=list)  # names of what is not imported
 
 
 def read_tree(folder: Path, advance: Callable[[], object] = lambda: None) -> MemoryTree:
@@ -75,16 +76,18 @@ class _TreeReader:
         self.found, self.problems = MemoryTree(), list[str]()
 
     def read(self) -> None:
-        for place, name, facts in self._walk():
-            first = name.partition("/")[0]
+        for place, found, facts in self._walk():
+            first, name = found.partition("/")[0], _nfc(found)
             if first in _OWN_FOLDERS or name == paths.MESSAGES:
                 continue
             try:
                 paths.writable_path(name)
+                if name in self.found.files:
+                    raise Invalid("another file has the same name in the Unicode form NFC")
                 content = TreeContent(place, tree.sha_of_file(place), facts.st_size, _moment(facts.st_mtime))
                 NewContent(content.sha, content.size).check_size()
             except (FluxError, OSError) as error:
-                self._refuse(name, error)
+                self._refuse(found, error)
                 continue
             self.found.files[name] = [content]
             self.advance()
@@ -112,7 +115,9 @@ class _TreeReader:
                 elif relative in _OWN_FOLDERS and not stat.S_ISDIR(facts.st_mode):
                     self._refuse(relative, "it must be a folder")
                 elif stat.S_ISREG(facts.st_mode):
-                    if not (name[0] == "." and name.endswith(files.LEFTOVER)):
+                    if files.is_temporary(name):
+                        self.found.ignored.append(relative)
+                    else:
                         yield place, relative, facts
                 elif not stat.S_ISDIR(facts.st_mode):
                     self._refuse(relative, "it is neither a file nor a folder")
@@ -125,7 +130,7 @@ class _TreeReader:
     def _read_facts(self) -> None:
         """Who wrote the files, where the sidecar is of the content that is there."""
         for place in self._inside(tree.META):
-            path = tree.path_of_meta(place.name)
+            path = _nfc(tree.path_of_meta(place.name))
             if path not in self.found.files:
                 self.found.ignored.append(f"{tree.META}/{place.name}")
                 continue
@@ -135,41 +140,53 @@ class _TreeReader:
             except ValueError as error:
                 self._refuse(f"{tree.META}/{place.name}", f"it is not valid: {error}")
                 continue
-            (content,) = self.found.files[path]
+            (content,) = self.found.files[path]  # the versions are read later
             if facts.sha256 == content.sha:
                 self.found.files[path] = [_written(content, at, facts.updated_by, facts.reason)]
 
-    def _events(self) -> dict[str, tuple[int, dict[str, Any]]]:
-        """Entries of the log by the version they are about, with their numbers."""
+    def _events(self) -> dict[str, tuple[int, dict[str, Any]]] | None:
+        """Entries of the log by the version they are about, with their numbers; None if the tree has no log."""
         place = self.folder / tree.AUDIT_LOG
-        events = tree.parse_events(self._bookkeeping(place)) if place.is_file() else []
-        return {str(event.get("version_file")): (number, event) for number, event in enumerate(events)}
+        if not place.is_file():
+            return None
+        events = tree.parse_events(self._bookkeeping(place))
+        found = {str(event.get("version_file")): (number, event) for number, event in enumerate(events)}
+        intent = journal.unfinished(self.folder)
+        if intent is not None and not journal.is_complete(self.folder, intent):
+            found.pop(intent.version, None)  # it has a line already, but never was the file's content
+        return found
 
-    def _read_versions(self, events: dict[str, tuple[int, dict[str, Any]]]) -> None:
+    def _read_versions(self, events: dict[str, tuple[int, dict[str, Any]]] | None) -> None:
+        earlier: dict[str, list[tuple[datetime, int, TreeContent]]] = {}
         for folder in self._inside(tree.VERSIONS):
             path = unquote(folder.name)
-            if paths.encoded(path) != folder.name or path not in self.found.files or not folder.is_dir():
+            if paths.encoded(path) != folder.name or _nfc(path) not in self.found.files or not folder.is_dir():
                 self.found.ignored.append(f"{tree.VERSIONS}/{folder.name}")
                 continue
-            ordered = []
             for place in sorted(folder.iterdir()):
                 name = f"{tree.VERSIONS}/{folder.name}/{place.name}"
-                version = self._version(place, name)
-                if version is not None:
-                    number, event = events.get(name, (0, {}))
+                # Where there is a log, a version without a line in it was left by a writer that did not finish.
+                known = events is None or name in events
+                version = self._version(place, name) if known else None
+                if version is None:
+                    self.found.ignored.append(name)
+                else:
+                    number, event = (events or {}).get(name, (0, {}))
                     version = _written(version, version.at, event.get("actor"), event.get("reason"))
-                    ordered.append((version.at, number, version))
+                    earlier.setdefault(_nfc(path), []).append((version.at, number, version))
                 self.advance()
+        for path, ordered in earlier.items():
             ordered.sort(key=lambda entry: entry[:2])
-            earlier, (current,) = [version for *_, version in ordered], self.found.files[path]
-            if earlier and earlier[-1].sha == current.sha:
-                earlier.pop()  # it is the version of the file itself
-            self.found.files[path] = [*earlier, current]
+            versions, (current,) = [version for *_, version in ordered], self.found.files[path]
+            if versions[-1].sha == current.sha:
+                own = versions.pop()  # it is the version of the file itself
+                if not current.actor and not current.reason:  # a writer was killed before it wrote the facts
+                    current = replace(current, at=own.at, actor=own.actor, reason=own.reason)
+            self.found.files[path] = [*versions, current]
 
     def _version(self, place: Path, name: str) -> TreeContent | None:
         parsed = tree.parse_version_name(place.name)
         if parsed is None or not place.is_file():
-            self.found.ignored.append(name)
             return None
         at, sha = parsed
         try:
@@ -204,6 +221,10 @@ class _TreeReader:
         if place.stat().st_size > MAX_BOOKKEEPING:
             raise Invalid(f"{place} is too large: at most {MAX_BOOKKEEPING} bytes.", limit=MAX_BOOKKEEPING)
         return place.read_bytes()
+
+
+def _nfc(name: str) -> str:
+    return unicodedata.normalize("NFC", name)
 
 
 def _written(content: TreeContent, at: datetime, actor: object, reason: object) -> TreeContent:

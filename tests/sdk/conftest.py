@@ -1,4 +1,4 @@
-"""A server with given answers, for rare behaviour of real ones."""
+"""A real server for stores, and one with given answers, for rare behaviour of real ones."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from flux import core
+from tests.sdk.memory_messages import ALL
 
 
 def answer(status: int, body: object = None, **headers: str) -> bytes:
@@ -64,6 +66,15 @@ class ScriptedServer:
     def keys(self) -> list[str]:
         lines = [one.decode() for said in self.asked for one in said.split(b"\r\n")]
         return [one.split(": ")[1] for one in lines if one.lower().startswith("idempotency-key")]
+
+
+@pytest.fixture
+def server(live_server: Any, make_token: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A server, its address and a token in the environment."""
+    token = make_token(capabilities=ALL)
+    monkeypatch.setenv("FLUX_URL", live_server.url)
+    monkeypatch.setenv("FLUX_TOKEN", token)
+    return live_server
 
 
 @pytest.fixture

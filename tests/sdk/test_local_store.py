@@ -80,6 +80,10 @@ def test_versions(root):
         *(path.relative_to(root).as_posix() for path in found),
     }
     assert len(list((root / "versions/a__b").iterdir())) == 1
+    for event in store.audit_tail_sync():
+        if event["version_file"]:
+            assert sha(store.read_text(event["version_file"])) == event["new_sha"], "versions are read by their names"
+    assert store.read_text(f"versions/a__b/{found[0].name}", "-") == "-"
     plain = MemoryStore(root=root.parent / "plain", audit=False)
     plain.write_text("a", "1")
     assert files_of(plain.root) == ["a", "meta/a.json"]
@@ -170,50 +174,6 @@ def test_processes_wait_for_each_other(root):
     assert store.read_text("count") == "16"
     assert sorted(said(store)) == ["one"] * 8 + ["other"] * 8
     assert len([event for event in store.audit_tail_sync(0) if event["path"] == "count"]) == 16
-
-
-def test_copies(root, tmp_path):
-    store = MemoryStore(root=root, messages=[user("hi")])
-    store.write_text("notes/a", "1")
-    store.write_text("b", "2")
-    (root / "link").symlink_to(root / "b")
-    place = store.save(str(tmp_path / "copy"))
-    assert place == Dir(str(tmp_path / "copy")) and place.name == "copy"
-    assert files_of(tmp_path / "copy") == [path for path in files_of(root) if path != "link"]
-    (tmp_path / "copy" / "somebody.txt").write_text("else's")
-    (root / "b").unlink()
-    store.write_text("notes/a", "new")
-    store.save(tmp_path / "copy")
-    copy = MemoryStore(root=place)
-    assert copy.list_paths() == ["notes/a", "somebody.txt"], "what is deleted does not come back"
-    assert (copy.read_text("notes/a"), said(copy)) == ("new", ["hi"])
-    assert store.save(str(root)) == Dir(str(root))
-    (tmp_path / "linked").mkdir()
-    (tmp_path / "linked" / "notes").symlink_to(tmp_path / "copy")
-    with pytest.raises(MemoryStoreError, match="symbolic link"):
-        store.save(tmp_path / "linked")
-    for folder in (root / "inside", root.parent):
-        with pytest.raises(MemoryStoreError, match="contain each other"):
-            store.save(str(folder))
-
-
-def test_copies_to_an_address(root, tmp_path):
-    import fsspec
-
-    store = MemoryStore(root=root, messages=[user("hi")])
-    store.write_text("notes/a", "1")
-    store.write_text("b", "2")
-    memory = fsspec.filesystem("memory")
-    assert store.save("memory://bucket/copy").path == "memory://bucket/copy"
-    (root / "b").unlink()
-    store.save("memory://bucket/copy")
-    assert sorted(path.removeprefix("/bucket/copy/") for path in memory.find("/bucket/copy")) == [
-        "audit/log.jsonl",
-        "messages.json",
-        "meta/notes%2Fa.json",
-        "notes/a",
-    ]
-    assert memory.cat_file("/bucket/copy/notes/a") == b"1"
 
 
 def test_deserved_refusals_name_what_to_do(root):

@@ -19,6 +19,7 @@ def test_the_documented_flow(served):
         "actual": True,
         "created": True,
         "profile": {"name": "Ann", "drinks": "coffee"},
+        "earlier": {"name": "Ann"},
         "note": "likes tea\r\n",
         "missing": ["default", None, None],
         "paths": [["user/notes/tea.txt", "user/profile.json"], ["user/notes/tea.txt"], []],

@@ -122,4 +122,4 @@ class Command(CallCommand):
                 f"messages into {answer['key']}; {answer['unchanged']} files were there already"
             )
             for name in answer["ignored"][:_SHOWN]:
-                self.notes.print(Text(f"{name}: belongs to no file of the folder, ignored", "yellow"))
+                self.notes.print(Text(f"{name}: not imported, it belongs to no file or finished write", "yellow"))

@@ -41,6 +41,7 @@ memory.save()
 told = asyncio.run(later())
 conflict = refused(ConcurrencyError, memory.write_json, PROFILE, {"name": "Bob"}, expected_sha=first.sha256)
 created = refused(ConcurrencyError, memory.write_text, "user/notes/tea.txt", "", expected_sha="")
+earlier = next(event["version_file"] for event in memory.audit_tail_sync(0) if event["path"] == PROFILE)
 
 print(
     json.dumps(
@@ -53,6 +54,7 @@ print(
             "actual": conflict.actual_sha == memory.current_sha(PROFILE),
             "created": created.actual_sha == note.sha256,
             "profile": memory.read_json(PROFILE),
+            "earlier": memory.read_json(earlier),
             "note": memory.read_text("user/notes/tea.txt"),
             "missing": [memory.read_text("x", "default"), memory.read_json("x"), memory.get_meta("x")],
             "paths": [memory.list_paths(), memory.list_paths("user/notes"), memory.list_paths("audit")],
