@@ -143,7 +143,7 @@ class FoundLine(TypedDict):
 class FoundLines(TypedDict):
     matches: list[FoundLine]
     count: int
-    next_cursor: Annotated[str | None, "Given if files are left that were not searched yet."]
+    next_cursor: Annotated[str | None, "Given if something was not searched yet, also when the page is empty."]
 
 
 class StoreEvent(TypedDict):

@@ -50,7 +50,7 @@ def _reach(principal: Principal, ref: str, *asked: tuple[str, str]) -> Reach:
 
 
 def _moves(principal: Principal, given: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
-    """To read the file, write its new path and, unless it is kept, delete it. Rights on a folder are checked by the verb."""
+    """To read the file, write its new path and, unless it is kept, delete it. The verb checks rights on folders."""
     if given.get("recursive") is True:
         return names.asks_for_some("artifacts.write")(principal, given)
     written = ("to",) if given.get("keep") is True else ("to", "path")

@@ -330,18 +330,6 @@ def test_listing_in_order_by_folder_and_in_pages(alice):
         assert found == (paths if recursive == "true" else ["a", "b", "b0", "z"])
 
 
-def test_search_finds_lines_whatever_their_case(alice):
-    alice.write("a.md", "One\nTWO birds\n")
-    alice.write("b/c.txt", "no\nthe two\n")
-    alice.write("d.bin", b"\0two", content_type="application/octet-stream")
-    found = alice.get("/stores/notes/search", query="two").json()
-    assert [(match["path"], match["line"], match["text"]) for match in found["matches"]] == [
-        ("a.md", 2, "TWO birds"),
-        ("b/c.txt", 2, "the two"),
-    ]
-    assert alice.get("/stores/notes/search", query="two", prefix="b").json()["count"] == 1
-
-
 def test_scopes_of_capabilities_name_store_and_path(with_stores):
     owner = with_stores()
     owner.post("/stores", {"key": "notes"})
