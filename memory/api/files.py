@@ -40,7 +40,7 @@ _CHANGE = [_EXPECTED_SHA, _ACTOR, _REASON, *common_serializers.WRITE_HEADERS]
 _WRITE = [*_CHANGE, _PROVENANCE]
 _OPS = {"PUT": "write", "POST": "append"}  # as the log of a store names them
 # Types that programs send when they mean none.
-_NO_TYPE = ("", "application/octet-stream", "application/x-www-form-urlencoded")
+_NO_TYPE = ("", "application/x-www-form-urlencoded")
 
 
 class FileView(streaming.StreamingCall):
@@ -119,7 +119,8 @@ class FileView(streaming.StreamingCall):
         with self.received(request, store=store, path=path) as body:
             answer = verb(who, content=NewContent.of_body(body), **given, **write_options(request, value))
         response = json_answer(answer)
-        response["ETag"] = f'"{answer["sha"]}"'
+        if "sha" in answer:
+            response["ETag"] = f'"{answer["sha"]}"'
         return response
 
     @extend_schema(operation_id="delete_file", parameters=_CHANGE, responses={200: answer_serializer(FilesRemoved)})
