@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -74,10 +75,13 @@ def target(store: Store) -> str:
 
 
 def target_of_ref(principal: Principal, ref: Any, *, deleted: bool = False) -> str:
-    """The target of a store that may not exist. Only an id needs a look at the table."""
+    """The target of a store that may not exist. Only an id needs a look at the table; a key can have its form."""
     if not isinstance(ref, str):
         return ""
-    return target(find_store(principal, ref, deleted=deleted)) if as_uuid(ref) else ref
+    if as_uuid(ref):
+        with suppress(NotFound):
+            return target(find_store(principal, ref, deleted=deleted))
+    return ref
 
 
 def asks(operation: str, *fields: str, deleted: bool = False) -> Asks:

@@ -16,7 +16,7 @@ from accounts.verbs import Change, RunningCall
 from flux import paths
 from flux.calls import stores as calls
 from fluxcore import clock, config
-from fluxcore.errors import AlreadyExists, Forbidden, Invalid, NotFound
+from fluxcore.errors import AlreadyExists, Forbidden, Invalid, InvalidPath, NotFound
 from memory.artifacts import hooks, names, proposals, quotas
 from memory.artifacts.models import Store
 from memory.artifacts.states import FileState, StoreState, read_state
@@ -129,6 +129,10 @@ def find_or_create(call: RunningCall, where: dict[str, str]) -> tuple[Store, boo
 
 def _create(call: RunningCall, where: dict[str, str], policy: dict[str, Any]) -> Store:
     space = names.space_of(call.principal)
+    number = names.as_uuid(where["key"])
+    if number is not None and Store.objects.filter(space=space, uuid=number).exists():
+        # An id comes first wherever a store is named, so nobody could name the new one.
+        raise InvalidPath("The key is the id of another store. Choose another key.", field="key")
     store = Store.objects.create(
         space_id=space, **where, **policy, created_at=clock.now(), created_by=call.principal.actor
     )
