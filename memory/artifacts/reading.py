@@ -141,19 +141,17 @@ def _lines(content: int, first: int, last: int | None) -> dict[str, Any]:
         if number < first:
             continue
         if last is not None and number > last:
-            return {"text": _decoded_lines(found, whole=True), "truncated": False}
+            return {"text": _decoded_lines(found), "truncated": False}
         if size + len(part.data) > MAX_TEXT:
-            # Whole lines, but of one that alone is too long the beginning: nobody could read on behind it else.
-            beginning = [] if found else [part.data[:MAX_TEXT]]
-            return {"text": _decoded_lines(found or beginning, whole=bool(found)), "truncated": True}
+            return {"text": _decoded_lines(found), "truncated": True}
         found.append(part.data)
         size += len(part.data)
-    return {"text": _decoded_lines(found, whole=True), "lines": number, "truncated": False}
+    return {"text": _decoded_lines(found), "lines": number, "truncated": False}
 
 
-def _decoded_lines(found: Iterable[bytes], *, whole: bool) -> str:
-    """The text of lines. Bytes that are no UTF-8 are replaced; if it is not whole, a character cut off is left out."""
-    return codecs.getincrementaldecoder("utf-8")("replace").decode(b"".join(found), whole)
+def _decoded_lines(found: Iterable[bytes]) -> str:
+    """The text of lines; bytes that are no UTF-8 are replaced."""
+    return b"".join(found).decode("utf-8", "replace")
 
 
 @handles(store_calls.ReadStoreTail, asks=names.asks_for_some("artifacts.read"))

@@ -330,23 +330,6 @@ def test_listing_in_order_by_folder_and_in_pages(alice):
         assert found == (paths if recursive == "true" else ["a", "b", "b0", "z"])
 
 
-def test_scopes_of_capabilities_name_store_and_path(with_stores):
-    owner = with_stores()
-    owner.post("/stores", {"key": "notes"})
-    owner.write("public/a", "x")
-    owner.write("secret/b", "x")
-    guest = with_stores("artifacts.read:notes/public/**", "artifacts.write:notes/public/**", name="guest")
-    assert guest.paths() == ["public/a"]
-    assert guest.file("public/a").status_code == 200
-    assert refused(guest.file("secret/b"), 403, "forbidden")["missing"] == "artifacts.read:notes/secret/b"
-    assert refused(guest.write("secret/b", "y"), 403, "forbidden")
-    assert guest.write("public/c", "y").status_code == 200
-    assert guest.post("/stores/notes/delete", {"path": "public"}).json()["count"] == 2
-    stranger = with_stores("grains.read", name="stranger")
-    assert refused(stranger.get("/stores/notes/files"), 403, "forbidden")
-    assert [store["key"] for store in guest.get("/stores").json()["stores"]] == ["notes"]
-
-
 def test_provenance_is_never_above_the_writer(with_stores):
     high = with_stores(ceiling="user_stated")
     high.post("/stores", {"key": "notes"})

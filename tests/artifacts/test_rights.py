@@ -1,4 +1,4 @@
-"""Rights on folders: a refusal names the folder, never a file in it, and is the same whatever there is."""
+"""Rights on files and folders. The refusal of a folder names no file in it and is the same whatever there is."""
 
 from __future__ import annotations
 
@@ -8,6 +8,23 @@ from tests.rest.routes import refused
 
 pytestmark = [pytest.mark.django_db, pytest.mark.storage]
 SECRET = "plan-to-fire-bob.md"
+
+
+def test_scopes_of_capabilities_name_store_and_path(with_stores):
+    owner = with_stores()
+    owner.post("/stores", {"key": "notes"})
+    owner.write("public/a", "x")
+    owner.write("secret/b", "x")
+    guest = with_stores("artifacts.read:notes/public/**", "artifacts.write:notes/public/**", name="guest")
+    assert guest.paths() == ["public/a"]
+    assert guest.file("public/a").status_code == 200
+    assert refused(guest.file("secret/b"), 403, "forbidden")["missing"] == "artifacts.read:notes/secret/b"
+    assert refused(guest.write("secret/b", "y"), 403, "forbidden")
+    assert guest.write("public/c", "y").status_code == 200
+    assert guest.post("/stores/notes/delete", {"path": "public"}).json()["count"] == 2
+    stranger = with_stores("grains.read", name="stranger")
+    assert refused(stranger.get("/stores/notes/files"), 403, "forbidden")
+    assert [store["key"] for store in guest.get("/stores").json()["stores"]] == ["notes"]
 
 
 @pytest.fixture
