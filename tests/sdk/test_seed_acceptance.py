@@ -236,7 +236,7 @@ def test_a_run_appends_and_saves_only_when_it_says_so(client):
 
 
 def test_keys_of_any_script(client):
-    for number, key in enumerate(("a b", "x:y", "50%", "%2e", "ключ", "鍵", "a.b", "-", "~", "ä" * 127)):
+    for number, key in enumerate(("a b", "x:y", "50%", "%41", "ключ", "鍵", "a.b", "-", "~", "ä" * 127)):
         store = MemoryStore.create(key=key, client=client)
         store.write_text("a.txt", key)
         assert MemoryStore.get_or_create(key=key, client=client).read_text("a.txt") == key
