@@ -51,7 +51,7 @@ def test_it_is_not_ready_before_the_migrations_or_without_the_database(db, as_ag
     from django.db.migrations.recorder import MigrationRecorder
 
     monkeypatch.setattr(instance_health, "_migrated", False)
-    last = MigrationRecorder.Migration.objects.filter(app="grains").latest("pk")
+    last = MigrationRecorder.Migration.objects.filter(app="review").latest("pk")
     last.delete()
     refused(as_agent(None).get("/readyz"), 503, "not_ready")
     last.save(force_insert=True)

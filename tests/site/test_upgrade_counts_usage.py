@@ -14,6 +14,7 @@ UPGRADE = """
 import json, time
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
 from django.utils import timezone
 
 BEFORE = [("keyvalue", "0001_initial"), ("grains", "0010_what_was_there_before_votes"),
@@ -22,6 +23,7 @@ AFTER = [("keyvalue", "0002_counted_history"), ("grains", "0012_grain_usage"), (
 now = timezone.now()
 
 executor = MigrationExecutor(connection)
+executor.loader = MigrationLoader(connection, replace_migrations=False)  # step by step, as older releases did
 executor.migrate(BEFORE)
 old = executor.loader.project_state(BEFORE).apps.get_model
 home, other = (old("accounts", "Space").objects.create(name=name, created_at=now) for name in ("home", "other"))
@@ -53,6 +55,7 @@ for name, seconds in (("long", 10 * 365 * 86_400), ("short", 60)):
     )
 
 executor = MigrationExecutor(connection)
+executor.loader = MigrationLoader(connection, replace_migrations=False)
 executor.migrate(AFTER)
 new = executor.loader.project_state(AFTER).apps.get_model
 left = {row.name: row.expires - time.time() for row in new("keyvalue", "Lock").objects.all()}
