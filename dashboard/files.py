@@ -13,7 +13,7 @@ from dashboard.store_pages import StoreVisit, address, folders_of, moment, refer
 from flux import paths
 from fluxcore import events
 from fluxcore.errors import NotFound
-from memory.artifacts import listing, names, reading, stores
+from memory.artifacts import listing, names, reading, search, stores
 from memory.artifacts.models import File
 
 ROWS = 100  # of a folder, on one page
@@ -85,9 +85,9 @@ def _changes(visit: StoreVisit, store: str) -> list[dict[str, Any]]:
 
 def _search(visit: StoreVisit, store: str, path: str, query: str) -> dict[str, Any]:
     """Files whose path has the text, and lines that have it; their case makes no difference."""
-    cursor = visit.number("cursor")
-    more = {"cursor": str(cursor)} if cursor else {}
-    lines = listing.search_files(visit.me, store=store, query=query, prefix=path, limit=FOUND, **more)
+    cursor = visit.text("cursor")
+    more = {"cursor": cursor} if cursor else {}
+    lines = search.search_files(visit.me, store=store, query=query, prefix=path, limit=FOUND, **more)
     return {
         "found_names": [] if cursor else _found_names(visit, store, path, query),
         "found_lines": lines["matches"],

@@ -93,7 +93,6 @@ class call:
         headers, body = {"Accept": "application/json" if self.gives == "json" else "*/*"}, arguments.content
         headers |= arguments.headers
         if arguments.content is not None:
-            headers.setdefault("Content-Type", "application/octet-stream")
             if isinstance(body, Path):
                 headers["Content-Length"] = str(body.stat().st_size)
             headers.setdefault("Idempotency-Key", uuid.uuid4().hex)

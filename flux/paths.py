@@ -1,7 +1,7 @@
 """Rules of paths and names in stores: which a file may have, which are reserved, which a prefix protects.
 
-Server, client and local stores use the same rules, so this module needs nothing of Django. A path
-either comes back byte for byte as it was given or is refused.
+Server, client and local stores use the same rules, so this module needs nothing of Django. A path either comes
+back byte for byte as it was given or is refused.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from urllib.parse import quote, unquote_to_bytes
 
+from flux import look_alikes
 from fluxcore.errors import InvalidPath, ReservedPath
 from fluxcore.files import is_temporary
 
@@ -25,34 +26,27 @@ NAMESPACE, LAYOUT = "agents/memory-store", "v0"  # of flyte's address of a store
 
 _ONE_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
 _DRIVE = re.compile(r"[A-Za-z]:")
-# Controls, surrogates, unassigned and private characters, separators of lines.
-_REFUSED = frozenset({"Cc", "Cs", "Cn", "Co", "Zl", "Zp"})
-# Characters without a form of their own that a script may need: joiners, and the selectors of emoji.
-_JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f")
-_INVISIBLE = frozenset("\u115f\u1160\u3164\uffa0\u034f\u2800")
+# Controls, formats, surrogates, unassigned and private characters, separators of lines.
+_REFUSED = frozenset({"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"})
+# Characters without a form of their own that a script or emoji may need: joiners, and selectors of variants.
+_JOINERS = frozenset("\u200c\u200d")
+_SELECTORS = frozenset(map(chr, (*range(0x180B, 0x180E), 0x180F, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
+_UNSEEN = _JOINERS | _SELECTORS
+# Formats that are visible: signs above or around the digits or letters that follow.
+_NUMBER_SIGNS = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
+# Invisible letters of a country's part behind a black flag, up to their end, as in the flag of Scotland.
+_FLAG = re.compile("(?<=\U0001f3f4)[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f")
+# Places that Unicode keeps for pictures, so that those of later versions than Python's are taken.
+_PICTURES = range(0x1F000, 0x1FB00)
+_INVISIBLE = frozenset("\u115f\u1160\u3164\uffa0\u034f\u17b4\u17b5\u2800")
 # Look-alikes of slashes that no compatibility form turns into one.
 _SLASHES = frozenset("\u2044\u2215\u29f8\u29f9\u2571\u2572\u2216\u29f5\u27cb\u27cd")
-# Look-alikes of the letters in reserved names, from Cyrillic, Greek, Armenian, phonetic and other letters.
-_LOOK_ALIKES = {
-    ord(other): letter
-    for letter, others in {
-        "a": "\u0430\u03b1\u0251\uab7a",
-        "d": "\u0501\u0257\ua4d2",
-        "e": "\u0435\u212e\u04bd\uab32",
-        "g": "\u0261\u0581\u018d",
-        "i": "\u0456\u03b9\u0269\u0131\u04cf\u1fbe\ua647l1",
-        "j": "\u0458\u03f3",
-        "m": "\u043c\u217f\u028d",
-        "n": "\u0578\u057c\u03b7",
-        "o": "\u043e\u03bf\u0585\u0b6d0",
-        "r": "\u0433\u1d26\uab47",
-        "s": "\u0455\ua731\u01bd\uabaa",
-        "t": "\u0442\u03c4\u1d1b",
-        "u": "\u057d\u03c5\u028b\ua79f",
-        "v": "\u0475\u03bd\u1d20\u05d8\uaba9",
-    }.items()
-    for other in others
+# What NFKC makes of ½ and its like has a look-alike of a slash, the character itself does not.
+_FRACTIONS = {
+    code: unicodedata.normalize("NFKC", chr(code)).replace("\u2044", "-")
+    for code in (0xBC, 0xBD, 0xBE, *range(0x2150, 0x2160), 0x2189)
 }
+_RESERVED_NAME = look_alikes.pattern(RESERVED)
 
 
 def checked_path(path: str) -> str:
@@ -78,7 +72,7 @@ def writable_path(path: str) -> str:
             "A name of the form .NAME.<16 digits>.part is for temporary files. Choose another.", field="path"
         )
     for form in _readings(first):
-        if _skeleton(form) in _RESERVED_SKELETONS:
+        if _looks_reserved(form):
             raise ReservedPath(
                 f"{first!r} is reserved: a store keeps {', '.join(RESERVED)} for itself. Choose another name.",
                 path=path,
@@ -115,7 +109,9 @@ def checked_key(key: str) -> str:
     """The key of a store: one segment of a path, of any script."""
     if not isinstance(key, str) or key in ("", ".", "..") or "/" in key or "\\" in key:
         raise InvalidPath("The key of a store must be a single path segment, not empty, '.' or '..'.", field="key")
-    return _check_characters(key, "key", MAX_NAME)
+    _check_characters(key, "key", MAX_NAME)
+    _check_segment(key, "key")
+    return key
 
 
 def checked_name(name: str, what: str) -> str:
@@ -166,7 +162,7 @@ def joined(*parts: str) -> str:
 
 
 def _check_characters(text: str, what: str, most: int) -> str:
-    refused = next((char for char in text if _is_refused(char)), None)
+    refused = _refused_in(text)
     if refused is not None:
         raise InvalidPath(
             f"The {what} contains the character U+{ord(refused):04X}, which is invisible or not allowed. Remove it.",
@@ -180,30 +176,36 @@ def _check_characters(text: str, what: str, most: int) -> str:
     return text
 
 
+def _refused_in(text: str) -> str | None:
+    """The first character of a text that no name may have."""
+    return next((char for char in _FLAG.sub("", text) if _is_refused(char)), None)
+
+
 def _is_refused(char: str) -> bool:
     if char.isascii():
         return not char.isprintable()
-    category = unicodedata.category(char)
-    return category in _REFUSED or (category == "Cf" and char not in _JOINERS) or char in _INVISIBLE
+    if char in _UNSEEN or char in _NUMBER_SIGNS or ord(char) in _PICTURES:
+        return False
+    return unicodedata.category(char) in _REFUSED or char in _INVISIBLE
 
 
-def _check_segment(name: str) -> None:
+def _check_segment(name: str, what: str = "path") -> None:
     if not name:
         raise InvalidPath(
-            "The path has an empty segment. Use single slashes, none at the beginning or end.", field="path"
+            "The path has an empty segment. Use single slashes, none at the beginning or end.", field=what
         )
     if name != name.strip():
-        raise InvalidPath(f"The name {name!r} begins or ends with white space. Remove it.", field="path")
+        raise InvalidPath(f"The name {name!r} begins or ends with white space. Remove it.", field=what)
     for form in _readings(name):
         if _is_dots(form):
-            raise InvalidPath(f"Path traversal is not allowed: {name!r} means another folder.", field="path")
-        if "/" in form or "\\" in form or any(char in _SLASHES or _is_refused(char) for char in form):
-            raise InvalidPath(f"The name {name!r} contains or looks like a separator of folders.", field="path")
+            raise InvalidPath(f"Path traversal is not allowed: {name!r} means another folder.", field=what)
+        if "/" in form or "\\" in form or _SLASHES & set(form) or _refused_in(form) is not None:
+            raise InvalidPath(f"The name {name!r} contains or looks like a separator of folders.", field=what)
 
 
 def _is_dots(name: str) -> bool:
     """Whether a name has nothing but dots, as `.`, `..` and their look-alikes."""
-    seen = "".join(char for char in name if char not in _JOINERS)
+    seen = "".join(char for char in name if char not in _UNSEEN)
     return not seen.strip(". \u00b7\u0323\u2027\u30fb\u0701\u0702\u06d4\ua4f8")
 
 
@@ -211,7 +213,7 @@ def _readings(name: str) -> list[str]:
     """The name as programs may read it: as it is, in its compatibility form, with its escapes decoded, and in turn."""
     found = [name]
     for form in found:  # which grows meanwhile
-        for other in (_unescaped(form), unicodedata.normalize("NFKC", form)):
+        for other in (_unescaped(form), unicodedata.normalize("NFKC", form.translate(_FRACTIONS))):
             if other not in found:
                 found.append(other)
         if len(found) > MAX_READINGS:
@@ -229,11 +231,7 @@ def _unescaped(name: str) -> str:
         return "/"
 
 
-def _skeleton(name: str) -> str:
-    """A name as it looks: compatibility form, case folded, without what is invisible, look-alikes as ASCII."""
-    form = unicodedata.normalize("NFKD", name).casefold()
-    form = "".join(char for char in form if unicodedata.category(char) not in ("Mn", "Cf"))
-    return form.translate(_LOOK_ALIKES).rstrip(". ")
-
-
-_RESERVED_SKELETONS = frozenset(map(_skeleton, RESERVED))
+def _looks_reserved(name: str) -> bool:
+    """Whether a name is a reserved one, in any case, with invisible characters, look-alikes, or dots at its end."""
+    visible = "".join(char for char in name if char not in _UNSEEN)
+    return _RESERVED_NAME.fullmatch(look_alikes.folded(visible).rstrip(". ")) is not None

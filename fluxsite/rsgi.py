@@ -23,7 +23,7 @@ from fluxsite.wsgi import application as rest_application  # sets Django up, as 
 # isort: split
 from accounts import tokens
 from accounts.principals import Principal
-from fluxcore import body_file, config, incoming_bodies
+from fluxcore import body_file, incoming_bodies
 from fluxcore.body_file import SpooledBody
 from fluxcore.errors import (
     BadRequest,
@@ -36,7 +36,6 @@ from fluxcore.errors import (
     StorageUnavailable,
     Unauthenticated,
 )
-from fluxcore.writes import limit_messages
 from fluxsite.run import threads
 from memory.api.errors import as_flux_error
 from memory.api.file_answers import FileAnswer, folder
@@ -142,9 +141,6 @@ class Streams:
         if size is None:
             # For a chunked body granian does not tell its end from a broken connection.
             raise LengthRequired if "transfer-encoding" in headers else BadRequest("Content-Length is not a number.")
-        if size > most:
-            key = "MAX_FILE_BYTES" if most == config.current().MAX_FILE_BYTES else None
-            raise limit_messages.too_large("A body", limit=most, raised_by=key)
         try:
             with self._waiting.place(token):
                 body = await body_file.spool_incoming(chunks, folder(), most, self._disk)

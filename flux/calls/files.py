@@ -21,7 +21,7 @@ from flux.calls.store_answers import (
     VersionList,
 )
 from flux.calls.stores import CREATE, STORE, Actor, Count, FilePath, StoreRead, StoreRef, StoreWrite
-from flux.calls.types import Cursor, Sha256
+from flux.calls.types import Cursor, SearchCursor, Sha256
 
 MAX_FILES_PAGE, MAX_VERSIONS_PAGE, MAX_MATCHES = 1000, 1000, 200
 Provenance = Literal["user_stated", "ai_stated", "ai_inferred", "external_source"]
@@ -170,7 +170,9 @@ class DiffVersions(StoreRead, Answers[VersionDiff]):
 
 
 class SearchFiles(StoreRead, Answers[FoundLines]):
-    """Find lines with a text in the text files of a store, whatever their case."""
+    """Find lines with a text in the text files of a store, whatever their case. Follow next_cursor until it is null: a
+    page ends after 8 MiB, so it may have fewer lines, or none.
+    """
 
     sdk, verb, rest = "search_files", "files.search", "GET /stores/{store}/search"
     tool, title, shell = "artifact_search", "Search files", ("search {store} {query}",)
@@ -180,7 +182,7 @@ class SearchFiles(StoreRead, Answers[FoundLines]):
     query: Annotated[str, Field(min_length=1, max_length=500)] = Field(description="The text to find.")
     prefix: Annotated[str, Field(max_length=1024)] | None = Field(None, description="Only this folder, or this file.")
     limit: Annotated[int, Field(ge=1, le=MAX_MATCHES)] | None = Field(None, description="Default 50.")
-    cursor: Cursor | None = Field(None, description="next_cursor of the previous page.")
+    cursor: SearchCursor | None = Field(None, description="next_cursor of the previous page.")
 
 
 HANDLERS = "memory.artifacts.handlers"

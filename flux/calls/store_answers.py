@@ -65,10 +65,14 @@ class FileFacts(TypedDict):
 class FileWritten(TypedDict):
     path: str
     version: int
-    sha: str
-    bytes: int
-    content_type: str
-    updated_at: Moment
+    sha: NotRequired[
+        Annotated[
+            str, "Left out, like bytes, content_type and updated_at, if you may not read what others wrote of it."
+        ]
+    ]
+    bytes: NotRequired[int]
+    content_type: NotRequired[str]
+    updated_at: NotRequired[Moment]
     created: Annotated[bool, "true: there was no such file."]
     changed: Annotated[bool, "false: the file had these bytes already, and no version was made."]
     proposal: NotRequired[Annotated[Identifier, "Id of the review item: the file waits for a decision."]]
@@ -143,7 +147,7 @@ class FoundLine(TypedDict):
 class FoundLines(TypedDict):
     matches: list[FoundLine]
     count: int
-    next_cursor: Annotated[str | None, "Given if files are left that were not searched yet."]
+    next_cursor: Annotated[str | None, "Given if something was not searched yet, also when the page is empty."]
 
 
 class StoreEvent(TypedDict):

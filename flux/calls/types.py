@@ -90,5 +90,8 @@ _PLACE = NAME.replace("^", "^(?:agents|boards)/", 1)
 Place = Annotated[str, ("pattern", _PLACE), matches(_PLACE, "agents/NAME or boards/NAME")]
 _DIGITS = "^[0-9]{1,18}$"
 Cursor = Annotated[str, ("pattern", _DIGITS), matches(_DIGITS, "next_cursor of the previous page")]
+# The number of a file, and if the page ended inside of it also version, byte, line, and whether the line was found.
+_PLACE_IN_FILE = r"^[0-9]{1,18}(\.[0-9]{1,18}){0,4}$"
+SearchCursor = Annotated[str, ("pattern", _PLACE_IN_FILE), matches(_PLACE_IN_FILE, "next_cursor of the previous page")]
 _SHA256 = "^([0-9a-f]{64})?$"
 Sha256 = Annotated[str, ("pattern", _SHA256), matches(_SHA256, "a SHA-256 in hex, or empty for no such key")]

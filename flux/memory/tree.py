@@ -110,7 +110,7 @@ def event_line(event: dict[str, Any]) -> bytes:
 def parse_events(data: bytes) -> list[dict[str, Any]]:
     """The entries of an audit log; lines that are broken are passed over."""
     found = []
-    for line in data.decode("utf-8", "replace").splitlines():
+    for line in data.decode("utf-8", "replace").split("\n"):
         try:
             event = json.loads(line)
         except ValueError:

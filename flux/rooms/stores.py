@@ -341,7 +341,9 @@ class StoreCalls:
         limit: int | None = None,
         cursor: str | None = None,
     ) -> CallArguments[FoundLines]:
-        """Find lines with a text in the text files of a store, whatever their case."""
+        """Find lines with a text in the text files of a store, whatever their case. Follow next_cursor until it is
+        null: a page ends after 8 MiB, so it may have fewer lines, or none.
+        """
         return CallArguments(
             path={"store": store},
             query={"query": query, "prefix": prefix, "limit": limit, "cursor": cursor},

@@ -20,13 +20,13 @@ from accounts.origins import CLAIMABLE
 from accounts.principals import Principal
 from flux.calls.store_answers import FilesRemoved, FileWritten
 from fluxcore import blobs
-from fluxcore.errors import Invalid, NotFound, UnsupportedMediaType
+from fluxcore.errors import FluxError, Invalid, NotFound, UnsupportedMediaType
 from fluxcore.writes import preconditions
 from memory.api import common_serializers, parsers, streaming
 from memory.api.calls_schema import answer_serializer
 from memory.api.converters import TEXT
 from memory.api.views import json_answer, principal, write_options
-from memory.artifacts import contents, files, proposals, reading
+from memory.artifacts import contents, files, proposals, reading, refusals
 from memory.artifacts.contents import NewContent
 
 _asks = proposals.asks_to_write
@@ -39,8 +39,9 @@ _REASON = OpenApiParameter("reason", {"type": "string", "maxLength": 500}, descr
 _PROVENANCE = OpenApiParameter("provenance", str, enum=list(CLAIMABLE), description="Provenance of the content.")
 _CHANGE = [_EXPECTED_SHA, _ACTOR, _REASON, *common_serializers.WRITE_HEADERS]
 _WRITE = [*_CHANGE, _PROVENANCE]
+_OPS = {"PUT": "write", "POST": "append"}  # as the log of a store names them
 # Types that programs send when they mean none.
-_NO_TYPE = ("", "application/octet-stream", "application/x-www-form-urlencoded")
+_NO_TYPE = ("", "application/x-www-form-urlencoded")
 
 
 class FileView(streaming.StreamingCall):
@@ -54,6 +55,10 @@ class FileView(streaming.StreamingCall):
         for operation, wanted in _asks(who, named):
             authorise(who, operation, wanted, action="files.put" if method == "PUT" else "files.append_bytes")
         return super().admit(who, method, **named)
+
+    @classmethod
+    def refused(cls, who: Principal, method: str, error: FluxError, **named: str) -> None:
+        refusals.noted_as(_OPS[method])(who, named, error)
 
     @extend_schema(
         operation_id="get_file",
@@ -115,7 +120,8 @@ class FileView(streaming.StreamingCall):
         with self.received(request, store=store, path=path) as body:
             answer = verb(who, content=NewContent.of_body(body), **given, **write_options(request, value))
         response = json_answer(answer)
-        response["ETag"] = f'"{answer["sha"]}"'
+        if "sha" in answer:
+            response["ETag"] = f'"{answer["sha"]}"'
         return response
 
     @extend_schema(operation_id="delete_file", parameters=_CHANGE, responses={200: answer_serializer(FilesRemoved)})

@@ -26,11 +26,13 @@ from rest_framework.request import Request
 from accounts.principals import Principal
 from fluxcore import blobs, body_file, config
 from fluxcore.body_file import IN_REQUEST, SmallBody, SpooledBody
-from fluxcore.errors import BadRequest, NotFound, RangeNotSatisfiable, UnsupportedMediaType
+from fluxcore.errors import BadRequest, FluxError, NotFound, RangeNotSatisfiable, UnsupportedMediaType
+from fluxcore.writes import limit_messages
 from memory.api.errors import error_response
 from memory.api.file_answers import FileAnswer, folder
 from memory.api.views import RestView, principal
 
+MAX_DIGITS = 18  # of a number in a header; a larger one is beyond every content
 Admission = Callable[[Principal], int]  # the largest body of a principal, or a refusal
 
 
@@ -48,11 +50,28 @@ class StreamingCall(RestView):
         """
         return config.current().MAX_FILE_BYTES
 
+    @classmethod
+    def refused(cls, who: Principal, method: str, error: FluxError, **named: str) -> None:
+        """Told of a refusal before the body is read and any verb runs: calls whose refusals are listed do it here."""
+
+    @classmethod
+    def admitted(cls, who: Principal, method: str, size: int | None, **named: str) -> int:
+        """How many bytes `who` may send; a refusal if it may not, or not as many as it wants to."""
+        try:
+            most = cls.admit(who, method, **named)
+            if size is not None and size > most:
+                key = "MAX_FILE_BYTES" if most == config.current().MAX_FILE_BYTES else None
+                raise limit_messages.too_large("A body", limit=most, raised_by=key)
+        except FluxError as error:
+            cls.refused(who, method, error, **named)
+            raise
+        return most
+
     @contextmanager
     def received(self, request: Request, **named: str) -> Iterator[SpooledBody | SmallBody]:
         """The body, which the server has admitted and written to a file. Small ones are admitted and read here."""
         kept = IN_REQUEST in request.META
-        most = 0 if kept else self.admit(principal(request), str(request.method), **named)
+        most = 0 if kept else self.admitted(principal(request), str(request.method), _length(request), **named)
         with received(request, most, self.in_memory) as body:
             yield body
 
@@ -67,6 +86,12 @@ def received(request: Request, most: int, in_memory: int = 0) -> Iterator[Spoole
         yield body
     finally:
         body.remove()
+
+
+def _length(request: Request) -> int | None:
+    """The size of the body, as its sender says."""
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    return int(length) if length.isdecimal() and len(length) <= MAX_DIGITS else None
 
 
 def _read(request: Request, most: int, in_memory: int) -> SpooledBody | SmallBody:
@@ -97,7 +122,7 @@ class StreamedRoutes:
         for steps, view in self._found:
             if method in view.streamed and (named := _named(steps, path[1:])) is not None:
                 small = size is not None and size <= min(view.in_memory, settings.MAX_BODY_BYTES)
-                return None if small else partial(view.admit, method=method, **named)
+                return None if small else partial(view.admitted, method=method, size=size, **named)
         return None
 
 
@@ -147,7 +172,7 @@ class Span(NamedTuple):
     partial: bool = False
 
 
-_RANGE = re.compile(r"bytes=(?:([0-9]{1,18})-([0-9]{1,18})?|-([0-9]{1,18}))")
+_RANGE = re.compile(r"bytes=(?:([0-9]+)-([0-9]+)?|-([0-9]+))")
 
 
 def span_of(request: Request, size: int, etag: str) -> Span | None:
@@ -158,11 +183,18 @@ def span_of(request: Request, size: int, etag: str) -> Span | None:
         return whole
     first, last, tail = asked.groups()
     if tail is not None:
-        return Span(max(size - int(tail), 0), size, True) if int(tail) and size else None
-    stop = min(int(last) + 1, size) if last is not None else size
-    if last is not None and int(last) < int(first):
+        count = _position(tail)
+        return Span(max(size - count, 0), size, True) if count and size else None
+    start, stop = _position(first), min(_position(last) + 1, size) if last is not None else size
+    if last is not None and _position(last) < start:
         return whole  # RFC 9110: an invalid range is ignored
-    return Span(int(first), stop, True) if int(first) < size else None
+    return Span(start, stop, True) if start < size else None
+
+
+def _position(digits: str) -> int:
+    """A number of a range. Any with too many digits is beyond the end; converting them would cost time."""
+    digits = digits.lstrip("0")
+    return int(digits or "0") if len(digits) <= MAX_DIGITS else 10**MAX_DIGITS
 
 
 def blob_answer(

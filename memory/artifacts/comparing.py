@@ -8,7 +8,7 @@ from typing import Any
 
 from fluxcore.canonical_json import loads
 from fluxcore.errors import FluxError, Invalid
-from memory.artifacts import contents
+from memory.artifacts import contents, lines
 from memory.artifacts.line_diff import unified_lines
 
 MAX_DIFF_BYTES, MAX_DIFF_LINES, MAX_CHANGES = 1024 * 1024, 20_000, 1_000
@@ -29,11 +29,11 @@ def unified_diff(path: str, old: str, new: str, old_name: str, new_name: str) ->
     """The lines that differ, in the form of `diff -u`."""
     if old == new:
         return ""
-    old_lines, new_lines = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    old_lines, new_lines = lines.of_text(old), lines.of_text(new)
     if max(len(old_lines), len(new_lines)) > MAX_DIFF_LINES:
         raise Invalid(f"{path!r} has too many lines to compare: at most {MAX_DIFF_LINES}.", limit=MAX_DIFF_LINES)
-    lines = unified_lines(old_lines, new_lines, f"{path} ({old_name})", f"{path} ({new_name})")
-    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+    shown = unified_lines(old_lines, new_lines, f"{path} ({old_name})", f"{path} ({new_name})")
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in shown)
 
 
 def json_changes(old: str, new: str) -> list[dict[str, Any]] | None:

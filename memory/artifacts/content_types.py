@@ -42,6 +42,13 @@ def type_of(path: str, beginning: bytes) -> str:
     return TEXT if text else BINARY
 
 
+def kept_or_guessed(kept: str | None, path: str, beginning: bytes) -> str:
+    """The type of new bytes without a given one: that of the file as long as they can have it."""
+    if kept and (is_text(beginning) or not is_text_type(kept)):
+        return kept
+    return type_of(path, beginning)
+
+
 def is_text(beginning: bytes) -> bool:
     """Whether bytes are UTF-8 without NUL, the last character possibly cut off."""
     if b"\0" in beginning:

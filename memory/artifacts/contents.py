@@ -58,13 +58,17 @@ class NewContent(dict[str, Any]):
         if self.data is not None:
             return self.data[:INLINE_BYTES]
         if self.file is None:
-            return b""
+            return b"".join(blobs.of_instance().read(self.sha, 0, INLINE_BYTES))
         with self.file.open("rb") as file:
             return file.read(INLINE_BYTES)
 
     def parts(self) -> Iterator[bytes]:
-        """The bytes of a content that is a file, in parts."""
-        if self.file is not None:
+        """The bytes in parts: from memory, from the file, or from blob storage once they are kept there."""
+        if self.data is not None:
+            yield self.data
+        elif self.file is None:
+            yield from blobs.of_instance().read(self.sha)
+        else:
             with self.file.open("rb") as file:
                 while chunk := file.read(blobs.CHUNK_BYTES):
                     yield chunk
@@ -87,6 +91,7 @@ class NewContent(dict[str, Any]):
         blob = blobs.Blob(self.sha, self.size)
         if self.file is not None:
             store.take(self.file, blob)
+            self.file = None  # which blob storage has moved
         elif self.data is not None:
             store.put([self.data], digest=self.sha)
 
@@ -164,7 +169,7 @@ def read(content: int, first: int = 0, last: int | None = None) -> Iterator[byte
 
 def joined(content: int, size: int, added: NewContent) -> NewContent:
     """The bytes of a content with more at their end; put into blob storage if they are large."""
-    more = [added.data] if added.data is not None else added.parts()
+    more = added.parts()
     if size + added.size <= INLINE_BYTES:
         return NewContent.of(b"".join((*read(content), *more)))
     limit = config.current().MAX_FILE_BYTES

@@ -45,6 +45,7 @@ _UPDATE = (
 )
 _FILE_ABOVE = f"SELECT path FROM {_TABLE} WHERE store_id = %s AND sha <> '' AND path IN ({{marks}}) LIMIT 1"  # noqa: S608
 _FILE_BELOW = f"SELECT path FROM {_TABLE} WHERE store_id = %s AND sha <> '' AND path >= %s AND path < %s LIMIT 1"  # noqa: S608
+_OF_CONTENT = ("sha", "bytes", "content_type", "updated_at")  # what an answer says of the content of a file
 
 
 @dataclass(frozen=True)
@@ -160,6 +161,13 @@ def written(
         "changed": changed,
     }
     return answer if proposal is None else {**answer, "proposal": proposal}
+
+
+def for_writer(call: RunningCall, store: StoreState, path: str, answer: dict[str, Any]) -> dict[str, Any]:
+    """The answer of a write whose content is not from the caller alone; without it to those who may not read it."""
+    if may(call.principal, "artifacts.read", f"{store.target}/{path}"):
+        return answer
+    return {name: value for name, value in answer.items() if name not in _OF_CONTENT}
 
 
 def _write_row(

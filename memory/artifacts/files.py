@@ -96,7 +96,7 @@ def _put(
     paths.writable_path(path)
     content.check_size()
     given_type = content_types.check_type(content_type) if content_type is not None else None
-    kind = given_type or content_types.type_of(path, content.beginning)
+    beginning = content.beginning
     origin = origin_of(call.principal, provenance)
     ticket = quotas.share(call, quotas.cost_of(content.size))
     if content.is_large:
@@ -113,6 +113,8 @@ def _put(
         op = "update" if exists else "create"
         if file is not None and file.sha == content.sha and given_type in (None, file.content_type):
             return file_rows.unchanged(call, writer, place, path, file, op)
+        kept_type = file.content_type if file is not None and exists else None
+        kind = given_type or content_types.kept_or_guessed(kept_type, path, beginning)
         new = file_rows.hold(place, op, content, kind, origin)
         return file_rows.write(call, writer, place, path, file, new)
 
@@ -182,7 +184,8 @@ def _append(
         file_rows.check_expected(call, place, path, file, expected_sha)
         writer = file_rows.writer_of(call, actor)
         if file is not None and file.sha and not content.size:
-            return file_rows.unchanged(call, writer, place, path, file, "append")
+            same = file_rows.unchanged(call, writer, place, path, file, "append")
+            return file_rows.for_writer(call, place, path, same)
         whole = prepared
         if whole is None or file != before:
             if _size(file) + content.size > _AGAIN_INSIDE:
@@ -192,7 +195,9 @@ def _append(
             kind, lowest = content_types.type_of(path, beginning), origin
         else:
             kind, lowest = file.content_type, origins.lowest(origin, file.origin)
-        return file_rows.write(call, writer, place, path, file, file_rows.hold(place, "append", whole, kind, lowest))
+        new = file_rows.hold(place, "append", whole, kind, lowest)
+        answer = file_rows.write(call, writer, place, path, file, new)
+        return answer if file is None or not file.sha else file_rows.for_writer(call, place, path, answer)
 
     return change
 
@@ -247,12 +252,13 @@ def restore_version(call: RunningCall, request: calls.RestoreVersion) -> Change:
         old = change_log.find_kept(file.id, path, request.version)
         writer = file_rows.writer_of(call, request.actor)
         if file.sha == old.new_sha and file.content_type == old.content_type:
-            return file_rows.unchanged(call, writer, place, path, file, "restore")
+            same = file_rows.unchanged(call, writer, place, path, file, "restore")
+            return file_rows.for_writer(call, place, path, same)
         content = change_log.content_of(old)
         contents.use(content)
         origin = origins.lowest(old.origin, origin_of(call.principal, None, content=old.origin))
         new = file_rows.NewVersion("restore", content, old.new_sha, old.size, old.content_type, origin)
-        return file_rows.write(call, writer, place, path, file, new)
+        return file_rows.for_writer(call, place, path, file_rows.write(call, writer, place, path, file, new))
 
     return change
 

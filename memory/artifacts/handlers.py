@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from memory.artifacts import files, listing, moving, reading, stores, transcripts, versions
+from memory.artifacts import files, listing, moving, reading, search, stores, transcripts, versions
 
-__all__ = ["files", "listing", "moving", "reading", "stores", "transcripts", "versions"]
+__all__ = ["files", "listing", "moving", "reading", "search", "stores", "transcripts", "versions"]

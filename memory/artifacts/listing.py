@@ -1,4 +1,4 @@
-"""Listing and search of files: in order of their paths, page by page, only those the caller may read.
+"""Listing of files: in order of their paths, page by page, only those the caller may read.
 
 A page reads rows in the order of the index on store and path, so that its cost does not grow with the store. For those
 who may read some files only, it ends short after MAX_SCANNED rows, with a cursor to continue.
@@ -6,7 +6,6 @@ who may read some files only, it ends short after MAX_SCANNED rows, with a curso
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from accounts.authorise import may
@@ -16,15 +15,13 @@ from flux import paths
 from flux.calls import files as calls
 from fluxcore import raw_sql
 from fluxcore.errors import Invalid
-from memory.artifacts import content_types, contents, names
+from memory.artifacts import names
 from memory.artifacts.models import File
-from memory.artifacts.reading import file_facts, text_lines
-from memory.artifacts.states import StoreState, read_state
+from memory.artifacts.reading import file_facts
+from memory.artifacts.states import StoreState, read_seen
 
-DEFAULT_LIMIT, DEFAULT_MATCHES = 100, 50
+DEFAULT_LIMIT = 100
 MAX_SCANNED = 5_000
-MAX_SEARCHED_FILES, MAX_SEARCHED_BYTES = 500, 8 * 1024 * 1024  # of one call
-MAX_LINE = 500  # characters of a found line
 _lists = names.asks_for_some("artifacts.read")
 _LAST = "\U0010ffff"  # follows every character that a path may have
 _NEXT_FILE = (
@@ -46,17 +43,17 @@ _LEVEL = (
 @handles(calls.ListFiles, asks=_lists)
 def list_files(principal: Principal, request: calls.ListFiles) -> dict[str, Any]:
     """List a page of files; of one level of folders if `recursive` is false."""
-    store, _ = read_state(principal, request.store, "")
+    store = read_seen(principal, request.store)
     prefix, limit = paths.checked_prefix(request.prefix or ""), request.limit or DEFAULT_LIMIT
     readable = names.reader(principal, store.target)
-    after = _after(store, request.cursor)
+    after = path_after(store, request.cursor)
     if request.recursive is False and (folder := _folder(after, prefix)) is not None and readable(after):
         after = f"{folder}/\U0010ffff"  # it is on the previous page
     if request.recursive is False and may(principal, "artifacts.read"):
         return _level(store, prefix, after, limit)
     files, folders, scanned, last = list[File](), list[str](), 0, None
     while scanned < MAX_SCANNED:
-        page = _page(store, prefix, after, min(limit + 1, MAX_SCANNED - scanned))
+        page = page_of(store, prefix, after, min(limit + 1, MAX_SCANNED - scanned))
         for file in page:
             if file.path <= after:
                 continue  # in a folder that is listed already
@@ -97,7 +94,7 @@ def _level(store: StoreState, prefix: str, after: str, limit: int) -> dict[str, 
     return _listed([rows[path] for path in wanted if path in rows], folders, rows.get(more[0]) if more else None)
 
 
-def _page(store: StoreState, prefix: str, after: str, size: int) -> list[File]:
+def page_of(store: StoreState, prefix: str, after: str, size: int) -> list[File]:
     """Existing files after a path, in the order of their paths."""
     rows = File.objects.filter(store=store.id, path__gt=after).exclude(sha="")
     if not prefix:
@@ -124,7 +121,7 @@ def _listed(files: list[File], folders: list[str], last: File | None) -> dict[st
     return {"files": facts, "folders": folders, "count": len(facts) + len(folders), "next_cursor": cursor}
 
 
-def _after(store: StoreState, cursor: str | None) -> str:
+def path_after(store: StoreState, cursor: str | None) -> str:
     """The path of a cursor, which is the number of a row: a path might be one the caller may not read."""
     if cursor is None:
         return ""
@@ -132,40 +129,3 @@ def _after(store: StoreState, cursor: str | None) -> str:
     if path is None:
         raise Invalid("cursor is not of this list: use next_cursor of the previous page.", field="cursor")
     return path
-
-
-@handles(calls.SearchFiles, asks=_lists)
-def search_files(principal: Principal, request: calls.SearchFiles) -> dict[str, Any]:
-    """Find lines that contain a text. After many files or bytes it ends with a cursor to continue."""
-    store, _ = read_state(principal, request.store, "")
-    prefix, wanted = paths.checked_prefix(request.prefix or ""), request.query.casefold()
-    readable, limit = names.reader(principal, store.target), request.limit or DEFAULT_MATCHES
-    page = _page(store, prefix, _after(store, request.cursor), MAX_SEARCHED_FILES + 1)
-    matches, searched, last = list[dict[str, Any]](), 0, None
-    for file in page[:MAX_SEARCHED_FILES]:
-        if searched >= MAX_SEARCHED_BYTES or len(matches) >= limit:
-            return _found(matches, last)
-        if readable(file.path) and file.content_id is not None and content_types.may_be_text(file.content_type):
-            room = MAX_SEARCHED_BYTES - searched
-            searched += file.size
-            for number, line in enumerate(_lines_of(file, room), 1):
-                if wanted in line.casefold():
-                    matches.append({"path": file.path, "line": number, "text": line.rstrip("\r\n")[:MAX_LINE]})
-                    if len(matches) >= limit:
-                        break
-        last = file
-    return _found(matches, last if len(page) > MAX_SEARCHED_FILES else None)
-
-
-@contents.read_again
-def _lines_of(file: File, most: int) -> Iterable[str]:
-    """The lines of a file, as it is now if it was written since it was listed."""
-    try:
-        return text_lines(contents.read(file.content_id, 0, most)) if file.content_id is not None else ()
-    except contents.ReplacedContent:
-        file.refresh_from_db()
-        raise
-
-
-def _found(matches: list[dict[str, Any]], last: File | None) -> dict[str, Any]:
-    return {"matches": matches, "count": len(matches), "next_cursor": str(last.pk) if last is not None else None}

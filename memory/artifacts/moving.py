@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import QuerySet
 
+from accounts.authorise import may
 from accounts.calls import handles
 from accounts.principals import Principal
 from accounts.verbs import Change, RunningCall
 from flux import paths
 from flux.calls import files as calls
-from fluxcore.errors import AlreadyExists, Invalid, NotFound
+from fluxcore.errors import AlreadyExists, Forbidden, Invalid, NotFound
 from memory.artifacts import contents, file_rows, names, quotas, refusals
 from memory.artifacts.change_log import Writer
 from memory.artifacts.files import origin_of
@@ -20,10 +22,35 @@ from memory.artifacts.models import File
 from memory.artifacts.states import FileState, StoreState, read_file, read_state
 
 MAX_FILES = 1_000  # of one call
+READ, WRITE = "artifacts.read", "artifacts.write"
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What of a folder the caller may take: all files below it, the file of its name, or both.
+
+    It is found before any file is looked for, so that a refusal is the same whatever there is.
+    """
+
+    below: bool
+    itself: bool
+    refusal: Forbidden  # of the files below
+
+
+def _reach(principal: Principal, ref: str, *asked: tuple[str, str]) -> Reach:
+    """What the caller may take of folders, each with an operation; a refusal if that is nothing."""
+    where = names.target_of_ref(principal, ref)
+    lacking = [one for one in asked if not names.may_below(principal, one[0], where, one[1])]
+    itself = all(may(principal, operation, f"{where}/{folder}") for operation, folder in asked)
+    operation, folder = (lacking or asked)[0]
+    reach = Reach(not lacking, itself, names.missing(principal, operation, f"{where}/{folder}/**"))
+    if not reach.below and not reach.itself:
+        raise reach.refusal
+    return reach
 
 
 def _moves(principal: Principal, given: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
-    """To read the file, write its new path and, unless it is kept, delete it. Files of a folder are checked later."""
+    """To read the file, write its new path and, unless it is kept, delete it. The verb checks rights on folders."""
     if given.get("recursive") is True:
         return names.asks_for_some("artifacts.write")(principal, given)
     written = ("to",) if given.get("keep") is True else ("to", "path")
@@ -42,19 +69,22 @@ def move_files(call: RunningCall, request: calls.MoveFiles) -> Change:
         raise Invalid("path and to are the same.", field="to")
     if request.recursive and (paths.is_under(target, source) or paths.is_under(source, target)):
         raise Invalid("A folder cannot be moved into itself or into a folder above it.", field="to")
-    ticket = quotas.share(call, _count_below(call, request.store, source) if request.recursive else 1)
+    reach = None
+    if request.recursive:
+        asked = [(READ, source), (WRITE, target), *([] if keep else [(WRITE, source)])]
+        reach = _reach(call.principal, request.store, *asked)
+    ticket = quotas.share(call, _count_below(call, request.store, source, reach) if reach else 1)
 
     def change() -> dict[str, Any]:
         ticket.take()
         place, file = read_state(call.principal, request.store, source)
-        found = _below(place, source) if request.recursive else _existing(source, file)
+        found = _below(place, source, reach) if reach else _existing(source, file)
         file_rows.check_expected(call, place, source, file, request.expected_sha)
         writer, moved = file_rows.writer_of(call, request.actor), []
         for path, state in found:
             to = target + path[len(source) :]
             if request.recursive:
                 paths.writable_path(to)
-                _check_rights(call, place, path, to, keep=keep)
             moved.append(_move(call, writer, place, path, state, to, keep=keep, overwrite=overwrite))
         return {"moved": moved, "count": len(moved)}
 
@@ -67,32 +97,29 @@ def _existing(path: str, file: FileState | None) -> list[tuple[str, FileState]]:
     return [(path, file)]
 
 
-def _rows_below(store: StoreState, folder: str) -> QuerySet[File]:
+def _rows_below(store: StoreState, folder: str, reach: Reach) -> QuerySet[File]:
     """The files of a folder, or the file of that name."""
     rows = File.objects.filter(store=store.id).exclude(sha="")
-    return rows.filter(path=folder) | rows.filter(path__gte=f"{folder}/", path__lt=f"{folder}0")  # "0" follows "/"
+    itself, below = rows.filter(path=folder), rows.filter(path__gte=f"{folder}/", path__lt=f"{folder}0")
+    return itself | below if reach.itself and reach.below else below if reach.below else itself  # "0" follows "/"
 
 
-def _count_below(call: RunningCall, ref: str, folder: str) -> int:
+def _count_below(call: RunningCall, ref: str, folder: str, reach: Reach) -> int:
     """How many files a call on a folder counts for, before the write."""
     store, _ = read_state(call.principal, ref, "")
-    return min(max(_rows_below(store, folder).count(), 1), MAX_FILES)
+    return min(max(_rows_below(store, folder, reach).count(), 1), MAX_FILES)
 
 
-def _below(store: StoreState, folder: str) -> list[tuple[str, FileState]]:
-    found = [(file.path, FileState.of(file)) for file in _rows_below(store, folder).order_by("path")[: MAX_FILES + 1]]
+def _below(store: StoreState, folder: str, reach: Reach) -> list[tuple[str, FileState]]:
+    rows = _rows_below(store, folder, reach).order_by("path")
+    found = [(file.path, FileState.of(file)) for file in rows[: MAX_FILES + 1]]
+    if not found and not reach.below:
+        raise reach.refusal
     if not found:
         raise NotFound(f"There is no folder or file {folder!r} in this store.", path=folder)
     if len(found) > MAX_FILES:
         raise Invalid(f"{folder!r} has more than {MAX_FILES} files. Take its folders one by one.", limit=MAX_FILES)
     return found
-
-
-def _check_rights(call: RunningCall, store: StoreState, path: str, to: str, *, keep: bool) -> None:
-    names.check_may(call.principal, "artifacts.read", store.target, path)
-    names.check_may(call.principal, "artifacts.write", store.target, to)
-    if not keep:
-        names.check_may(call.principal, "artifacts.write", store.target, path)
 
 
 def _move(
@@ -126,15 +153,15 @@ def _move(
 def delete_folder(call: RunningCall, request: calls.DeleteFiles) -> Change:
     """Delete all files of a folder, or none if one of them is protected."""
     folder = paths.writable_path(request.path)
-    ticket = quotas.share(call, _count_below(call, request.store, folder))
+    reach = _reach(call.principal, request.store, (WRITE, folder))
+    ticket = quotas.share(call, _count_below(call, request.store, folder, reach))
 
     def change() -> dict[str, Any]:
         ticket.take()
         place, _ = read_state(call.principal, request.store, folder)
-        writer, found = file_rows.writer_of(call, request.actor), _below(place, folder)
+        writer, found = file_rows.writer_of(call, request.actor), _below(place, folder, reach)
         for path, file in found:
             file_rows.check_writable(call, place, path)
-            names.check_may(call.principal, "artifacts.write", place.target, path)
             file_rows.write(call, writer, place, path, file, file_rows.NewVersion("delete"))
         return {"deleted": [path for path, _ in found], "count": len(found)}
 

@@ -10,14 +10,18 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from accounts import scopes
 from accounts.authorise import may
+from accounts.grant_request_hint import suggest_grant_request
 from accounts.principals import Principal
 from accounts.verbs import Asks
 from flux import paths
 from fluxcore.errors import Forbidden, Invalid, NotFound
+from fluxcore.globs import MAX_PATTERN
 from memory.artifacts.models import Store
 
 _UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}")
@@ -76,11 +80,14 @@ def reference(store: Store) -> str:
     return store.key if usual else str(store.uuid)
 
 
-def _target_of_ref(principal: Principal, ref: Any, *, deleted: bool = False) -> str:
-    """The target of a store that may not exist. Only an id needs a look at the table."""
+def target_of_ref(principal: Principal, ref: Any, *, deleted: bool = False) -> str:
+    """The target of a store that may not exist. Only an id needs a look at the table; a key can have its form."""
     if not isinstance(ref, str):
         return ""
-    return target(find_store(principal, ref, deleted=deleted)) if as_uuid(ref) else ref
+    if as_uuid(ref):
+        with suppress(NotFound):
+            return target(find_store(principal, ref, deleted=deleted))
+    return ref
 
 
 def asks(operation: str, *fields: str, deleted: bool = False) -> Asks:
@@ -89,7 +96,7 @@ def asks(operation: str, *fields: str, deleted: bool = False) -> Asks:
     def of_call(principal: Principal, given: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
         if _has_all_or_none(principal, operation):
             return [(operation, None)]
-        where = _target_of_ref(principal, given.get("store"), deleted=deleted)
+        where = target_of_ref(principal, given.get("store"), deleted=deleted)
         return [(operation, f"{where}/{_text(given.get(name))}") for name in fields or ("",)]
 
     return of_call
@@ -99,7 +106,7 @@ def asks_for_transcript(operation: str) -> Asks:
     def of_call(principal: Principal, given: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
         if _has_all_or_none(principal, operation):
             return [(operation, None)]
-        return [(operation, _target_of_ref(principal, given.get("store")))]
+        return [(operation, target_of_ref(principal, given.get("store")))]
 
     return of_call
 
@@ -136,9 +143,35 @@ def _may_read(principal: Principal, where: str, path: str) -> bool:
     return may(principal, "artifacts.read", f"{where}/{path}")
 
 
+def sees(principal: Principal, where: str) -> bool:
+    """Whether the caller may read any file of a store: all of them, or what some scope names below it."""
+    return may(principal, "artifacts.read") or (
+        principal.kind == "agent" and principal.capabilities.reaches("artifacts.read", f"{where}/")
+    )
+
+
+def may_below(principal: Principal, operation: str, where: str, folder: str) -> bool:
+    """Whether the caller may do something with every file that a folder may have."""
+    if principal.kind != "agent" or may(principal, operation):
+        return may(principal, operation)
+    wanted = scopes.literal(f"{where}/{folder}")
+    while len(wanted) > MAX_PATTERN - 3 and "/" in wanted:  # then a folder above it
+        wanted = wanted.rpartition("/")[0]
+    return len(wanted) <= MAX_PATTERN - 3 and principal.capabilities.covers(f"{operation}:{wanted}/**")
+
+
+def missing(principal: Principal, operation: str, wanted: str) -> Forbidden:
+    """The refusal of an operation on a path, or with `/**` at its end on a folder."""
+    name = f"{operation}:{wanted}"[:600]
+    asked = wanted.removesuffix("/**")
+    hint = suggest_grant_request(principal, operation, asked)
+    if hint and asked != wanted:
+        hint["ask"]["body"]["capability"] += "/**"
+    return Forbidden(f"This needs the capability {name}.", missing=name, **hint)
+
+
 def check_may(principal: Principal, operation: str, where: str, path: str) -> None:
     """Refuse an operation on a path of a store inside a running write; the verb records the refusal."""
     wanted = f"{where}/{path}"
     if not may(principal, operation, None if principal.kind != "agent" else wanted):
-        missing = f"{operation}:{wanted}"[:600]
-        raise Forbidden(f"This needs the capability {missing}.", missing=missing)
+        raise missing(principal, operation, wanted)

@@ -157,7 +157,7 @@ def _promoted(
     """What the target is to have. Its provenance is never above the proposal's, whoever accepts or edits it."""
     origin = origin_of(call.principal, None, content=staged.origin)
     if edited is not None:
-        kind = content_types.type_of(path, edited.beginning)
+        kind = content_types.kept_or_guessed(staged.content_type, path, edited.beginning)
         return file_rows.hold(place, PROMOTE, edited, kind, origin)
     if staged.content is None:
         raise NotFound(f"There is no content of {path!r} any more.", path=path)

@@ -15,9 +15,9 @@ from flux.calls import files as calls
 from flux.calls import stores as store_calls
 from fluxcore import clock
 from fluxcore.errors import NotFound
-from memory.artifacts import change_log, contents, names
+from memory.artifacts import change_log, contents, lines, names
 from memory.artifacts.models import File, FileChange
-from memory.artifacts.states import FileState, StoreState, read_state
+from memory.artifacts.states import FileState, StoreState, read_seen, read_state
 
 MAX_TEXT = 256 * 1024  # bytes of a content in an answer; the rest is read by lines, or over REST
 DEFAULT_TAIL = 20
@@ -136,36 +136,29 @@ def _count_lines(text: str) -> int:
 
 def _lines(content: int, first: int, last: int | None) -> dict[str, Any]:
     """The lines `first` to `last`, at most MAX_TEXT bytes of them, without keeping the others."""
-    found, size, number = list[str](), 0, 0
-    for number, line in enumerate(text_lines(contents.read(content)), 1):
+    found, size, number = list[bytes](), 0, 0
+    for part in lines.parts(contents.read(content)):
+        number = part.number
         if number < first:
             continue
-        if (last is not None and number > last) or size + len(line) > MAX_TEXT:
-            return {"text": "".join(found), "truncated": last is None or number <= last}
-        found.append(line)
-        size += len(line)
-    return {"text": "".join(found), "lines": number, "truncated": False}
+        if last is not None and number > last:
+            return {"text": _decoded_lines(found), "truncated": False}
+        if size + len(part.data) > MAX_TEXT:
+            return {"text": _decoded_lines(found), "truncated": True}
+        found.append(part.data)
+        size += len(part.data)
+    return {"text": _decoded_lines(found), "lines": number, "truncated": False}
 
 
-def text_lines(chunks: Iterable[bytes]) -> Iterable[str]:
-    """Lines of a content with their ends. Very long lines come in parts; bytes that are no UTF-8 are replaced."""
-    decode, rest = codecs.getincrementaldecoder("utf-8")("replace").decode, ""
-    for chunk in chunks:
-        rest += decode(chunk)
-        *whole, rest = rest.split("\n")
-        yield from (f"{line}\n" for line in whole)
-        if len(rest) > MAX_TEXT:
-            yield rest
-            rest = ""
-    rest += decode(b"", True)
-    if rest:
-        yield rest
+def _decoded_lines(found: Iterable[bytes]) -> str:
+    """The text of lines; bytes that are no UTF-8 are replaced."""
+    return b"".join(found).decode("utf-8", "replace")
 
 
 @handles(store_calls.ReadStoreTail, asks=names.asks_for_some("artifacts.read"))
 def read_store_tail(principal: Principal, request: store_calls.ReadStoreTail) -> dict[str, Any]:
     """The newest entries of a store's log that the caller may read."""
-    store, _ = read_state(principal, request.store, "")
+    store = read_seen(principal, request.store)
     if not store.audit:
         return {"events": [], "count": 0, "next_before": None}
     readable, limit = names.reader(principal, store.target), request.tail or DEFAULT_TAIL

@@ -123,6 +123,14 @@ def read_state(principal: Principal, ref: str, path: str) -> tuple[StoreState, F
     return store, FileState(*file) if file[0] is not None else None
 
 
+def read_seen(principal: Principal, ref: str) -> StoreState:
+    """A store of which the caller may read something; any other does not exist for it."""
+    store, _ = read_state(principal, ref, "")
+    if not names.sees(principal, store.target):
+        raise names.no_store(ref)
+    return store
+
+
 def read_file(store: StoreState, path: str) -> FileState | None:
     """A file of a store; None if there never was one of that path."""
     rows = raw_sql.read(_FILE, [store.id, path])

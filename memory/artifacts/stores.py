@@ -16,7 +16,7 @@ from accounts.verbs import Change, RunningCall
 from flux import paths
 from flux.calls import stores as calls
 from fluxcore import clock, config
-from fluxcore.errors import AlreadyExists, Forbidden, Invalid, NotFound, ReadOnlyPath
+from fluxcore.errors import AlreadyExists, Forbidden, Invalid, InvalidPath, NotFound, ReadOnlyPath
 from memory.artifacts import hooks, jobs, names, proposals, quotas
 from memory.artifacts.models import Store
 from memory.artifacts.states import FileState, StoreState, read_state
@@ -129,6 +129,10 @@ def find_or_create(call: RunningCall, where: dict[str, str]) -> tuple[Store, boo
 
 def _create(call: RunningCall, where: dict[str, str], policy: dict[str, Any]) -> Store:
     space = names.space_of(call.principal)
+    number = names.as_uuid(where["key"])
+    if number is not None and Store.objects.filter(space=space, uuid=number).exists():
+        # An id comes first wherever a store is named, so nobody could name the new one.
+        raise InvalidPath("The key is the id of another store. Choose another key.", field="key")
     store = Store.objects.create(
         space_id=space, **where, **policy, created_at=clock.now(), created_by=call.principal.actor
     )
@@ -154,7 +158,7 @@ def state_or_new(call: RunningCall, ref: str, path: str, *, create: bool) -> tup
 @handles(calls.GetStore, asks=names.asks_for_some("artifacts.read"))
 def get_store(principal: Principal, request: calls.GetStore) -> dict[str, Any]:
     store = names.find_store(principal, request.store)
-    if not _sees(principal, store):
+    if not names.sees(principal, names.target(store)):
         raise names.no_store(request.store)
     return store_facts(store)
 
@@ -177,7 +181,7 @@ def list_stores(principal: Principal, request: calls.ListStores) -> dict[str, An
             more = True
             break
         last = store.pk
-        if _sees(principal, store):
+        if names.sees(principal, names.target(store)):
             found.append(store)
     facts = [store_facts(store) for store in found]
     return {"stores": facts, "count": len(facts), "next_cursor": str(last) if more else None}
@@ -185,14 +189,6 @@ def list_stores(principal: Principal, request: calls.ListStores) -> dict[str, An
 
 def _space_name(principal: Principal) -> str:
     return Space.objects.values_list("name", flat=True).get(pk=names.space_of(principal))
-
-
-def _sees(principal: Principal, store: Store) -> bool:
-    """Whether the caller may read anything of a store: all of it, or what some scope names below it."""
-    if may(principal, "artifacts.read"):
-        return True
-    where = names.target(store)
-    return principal.capabilities.reaches("artifacts.read", f"{where}/")
 
 
 @handles(calls.DeleteStore, asks=names.asks("artifacts.write"))

@@ -32,7 +32,7 @@ class Stores(Api):
         content: bytes | str,
         store: str,
         *,
-        content_type: str = "application/octet-stream",
+        content_type: str = "",
         headers: dict[str, str] | None = None,
         **query: str,
     ) -> Any:

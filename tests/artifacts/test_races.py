@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from django.db import connection
 
@@ -90,3 +92,23 @@ def test_a_blob_that_is_missing_is_no_missing_file(alice):
     assert alice.get("/stores/notes/meta/large").json()["version"] == 1, "nothing was written"
     assert alice.write("large", b"x" * 100_000).json()["changed"] is False
     assert b"".join(alice.file("large")) == b"x" * 100_000, "the same bytes, sent again, mend it"
+
+
+@pytest.mark.parametrize("size", [10, 100_000])
+def test_a_large_append_to_a_new_path_that_another_creates_meanwhile(alice, size):
+    """The body is in blob storage already when it turns out that it is not the whole file."""
+    added = os.urandom(100_000)  # which no other test has stored
+    created, states = [], []
+
+    def write_between(execute, sql, params, many, context):
+        if sql.startswith("SELECT s.id"):
+            states.append(sql)
+        elif states and not created:  # between the look at the file and the write
+            created.append("")
+            created.append(alice.write("log", b"x" * size))
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(write_between):
+        answer = alice.append("log", added)
+    assert created[1].json()["created"] and answer.json()["bytes"] == size + 100_000, answer.content
+    assert b"".join(alice.file("log")) == b"x" * size + added

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import uuid
 from datetime import timedelta
 
 import pytest
 
 from accounts import audit
+from accounts.calls import handler
 from accounts.models import AuditEntry
+from accounts.tokens import authenticate
+from flux.calls import files
 from fluxcore import blobs, clock
 from fluxcore.models import Job, JobLine, UptimeClock
 from fluxcore.work import worker
@@ -42,6 +46,20 @@ def test_names_that_are_no_names_are_refused(alice):
         assert alice.post("/stores", {"key": key}).status_code == 422, key
     for name in ("a/b", "..", "-a", "a" * 65, "ü", "a..b"):
         assert refused(alice.post("/stores", {"key": "k", "project": name}), 422, "invalid_path")["field"] == "project"
+
+
+def test_a_key_is_never_the_id_of_another_store(alice, with_stores):
+    """Wherever a store is named, an id comes first."""
+    ident = alice.get("/stores/notes").json()["store"]
+    for key in (ident, ident.replace("-", "")):
+        assert refused(alice.post("/stores", {"key": key}), 422, "invalid_path")["field"] == "key"
+        assert alice.get(f"/stores/{key}").json()["key"] == "notes"
+    other, third = str(uuid.uuid4()), str(uuid.uuid4())  # as programs name the stores of sessions
+    assert alice.post("/stores", {"key": other}).status_code == 200
+    assert alice.write("a", "x", other).status_code == 200 and alice.paths(other) == ["a"]
+    scoped = with_stores(f"artifacts.write:{third}/**", name="scoped")
+    write = handler(files.WriteFile)
+    assert write(authenticate(scoped.token), store=third, path="a", text="x", create=True)["created"]
 
 
 def test_versions_are_kept_as_the_policy_says(alice):

@@ -152,6 +152,9 @@ def test_missing_it_is_refused_whatever_else_is_held(holder, as_agent, grain, ca
             assert (entry.actor, operation in entry.details) == ("agent:alice", True)
 
 
+OF_ONE_STORE = {f"GET stores/<str:store>{tail}" for tail in ("", "/files", "/audit", "/search")}
+
+
 def test_on_a_name_inside_its_scope_it_is_answered_and_outside_refused(make_token, as_agent, space, cases):
     for call in ON_NAMES:
         with cases.case(call):
@@ -162,7 +165,7 @@ def test_on_a_name_inside_its_scope_it_is_answered_and_outside_refused(make_toke
             outside = route.call(as_agent(make_token(capabilities=(f"{route.needs}:other/*", *route.besides))))
             if call == "GET boards":
                 assert outside.json()["count"] == 1
-            elif call == "GET stores/<str:store>":
+            elif call in OF_ONE_STORE:
                 refused(outside, 404, "not_found")  # it says nothing of a store of which nothing may be read
             elif route.method == "GET" and outside.status_code == 200:
                 assert outside.json()["count"] == 0  # a list shows what lies inside and says nothing of the rest
