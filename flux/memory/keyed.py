@@ -10,10 +10,10 @@ from __future__ import annotations
 import functools
 import os
 import threading
+import time
 import uuid
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from time import sleep
 from typing import Any
 
 from flux import paths
@@ -128,13 +128,14 @@ class KeyedStore:
                 return sorted(found)
 
     def tail(self, count: int) -> list[dict[str, Any]]:
-        """The newest events; all if `count` is not positive."""
+        """The newest events of files, as flyte's log has no others; all if `count` is not positive."""
         found, before = list[StoreEvent](), None
         while True:
             page = self.client.store_audit(
                 self.store, min(count - len(found), PAGE) if count > 0 else PAGE, before=before
             )
-            found, before = page["events"] + found, page["next_before"]
+            found = [event for event in page["events"] if event["path"] != paths.MESSAGES] + found
+            before = page["next_before"]
             if before is None or len(found) == count:
                 return [{**event, "ts": stamp(datetime.fromisoformat(event["ts"]))} for event in found]
 
@@ -275,7 +276,7 @@ class _Waits:
         if seconds > self.left:
             raise error
         self.left -= seconds
-        sleep(seconds)
+        time.sleep(seconds)
 
 
 def _batches(texts: list[MessageText]) -> Iterator[list[MessageText]]:

@@ -81,7 +81,7 @@ class LimitKeys:
     )
     STORE_LOG_DAYS: float = key(
         90.0,
-        "days the log of a store keeps refusals, changes of its transcript, and writes that changed nothing",
+        "days the log of a store keeps refusals, no-ops and changes of the transcript",
         low=0,
         high=3650,
         hot=True,

@@ -97,9 +97,9 @@ def quota_reached(
     return QuotaReached(_more(message, details, raised_by), **details)
 
 
-def policy_reached(where: str, *, limit: int, what: str, policy: str, do: str, change: str) -> QuotaReached:
-    """413: a store is full by its own policy, which an owner of the space changes with the command `change`."""
-    command = typed_command(change)
+def policy_reached(where: str, *, limit: int, what: str, policy: str, do: str, store: str) -> QuotaReached:
+    """413: a store is full by its own policy, which an owner of the space changes."""
+    command = typed_command(f"flux_files policy {store} --{policy.replace('_', '-')} N")
     message = f"{where} is full: its policy allows {limit} {what} ({policy}). {do}."
     details: dict[str, Any] = {"limit": limit, "what": what, "policy": policy, "changed_by": command}
     return QuotaReached(f"{message} An owner of the space changes the policy: `{command}`.", **details)

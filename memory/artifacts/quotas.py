@@ -103,10 +103,10 @@ def check_room(store: StoreState, *, files: int, size: int) -> None:
     held = store.bytes + store.history_bytes + store.message_bytes
     most = config.current().MAX_STORE_FILES
     policy = store.max_files if store.max_files is not None and store.max_files < most else None
-    where, change = f"The store {store.target}", f"flux_files policy {store.ref}"
+    where = f"The store {store.target}"
     if files > 0 and policy is not None and store.files + files > policy:
         raise limit_messages.policy_reached(
-            where, limit=policy, what="files", policy="max_files", do=DELETE_FILE, change=f"{change} --max-files N"
+            where, limit=policy, what="files", policy="max_files", do=DELETE_FILE, store=store.ref
         )
     if files > 0 and store.files + files > most:
         raise limit_messages.quota_reached(where, limit=most, what="files", raised_by="MAX_STORE_FILES", do=DELETE_FILE)
@@ -117,5 +117,5 @@ def check_room(store: StoreState, *, files: int, size: int) -> None:
             what="bytes",
             policy="max_bytes",
             do=_KEPT if store.keep_versions else _NOT_KEPT,
-            change=f"{change} --max-bytes N",
+            store=store.ref,
         )

@@ -15,7 +15,7 @@ from memory.api.urls import CALLS
 from tests.docs.pages import ROOT
 
 PAGE = (ROOT / "docs" / "seeds.md").read_text()
-ROUTES = {re.sub(r"<str:\w+>", "{id}", re.sub(r"<path:(\w+)>", r"{\1}", f"/{route}")) for route, _ in CALLS}
+ROUTES = {re.sub(r"<str:\w+>", "{id}", re.sub(r"<(?:path|text):(\w+)>", r"{\1}", f"/{route}")) for route, _ in CALLS}
 
 
 def rows() -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ import pytest
 from fluxcore import clock
 from fluxcore.models import Job
 from fluxcore.work import worker
-from memory.artifacts.models import Message, Store
+from memory.artifacts.models import FileChange, Message, Store
 from memory.grains.models import Grain
 from memory.passages import message_indexing, upkeep
 from memory.passages.models import GrainSource, IndexedTranscript
@@ -168,6 +168,7 @@ def test_removed_messages_are_erased_when_they_can_come_back_no_more(alice, conf
     upkeep.erase_removed(None)
     assert not Grain.objects.exists() and not GrainSource.objects.exists()
     Message.objects.all().delete()
+    FileChange.objects.all().delete()
     Store.objects.all().delete()
     upkeep.erase_removed(None)
     assert not IndexedTranscript.objects.exists()
