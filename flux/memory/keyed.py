@@ -276,7 +276,7 @@ class _Waits:
         if seconds > self.left:
             raise error
         self.left -= seconds
-        time.sleep(seconds)
+        _wait(seconds)
 
 
 def _batches(texts: list[MessageText]) -> Iterator[list[MessageText]]:
@@ -302,3 +302,7 @@ def _check_store(error: NotFound) -> None:
 def _meta(facts: FileFacts | FileWritten, actor: str, reason: str) -> MemoryMeta:
     updated_at = stamp(datetime.fromisoformat(facts["updated_at"]))
     return MemoryMeta(facts["path"], facts["sha"], updated_at, actor, reason, facts["bytes"])
+
+
+def _wait(seconds: float) -> None:
+    time.sleep(seconds)

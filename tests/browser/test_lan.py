@@ -13,7 +13,7 @@ import pytest
 
 from tests.sign_in_codes import code_for
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.proof]
 
 PASSWORD = "four unrelated words here"
 LISTED, UNLISTED = "flux.lan", "other.lan"

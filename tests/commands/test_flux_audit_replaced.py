@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from contextlib import closing
 
+import pytest
+
 from tests.concurrency.databases import connect
 
 
@@ -18,6 +20,7 @@ def outside(one, folder):
     return one
 
 
+@pytest.mark.proof
 def test_a_reset_and_a_restore_are_no_alarm_but_are_said(made_on_each_database, tmp_path):
     one, file = outside(made_on_each_database(), tmp_path / "outside"), tmp_path / "b.tar.zst"
     *_, made, sound, _, after_reset, _, after_restore = all_of(
@@ -68,6 +71,7 @@ def test_an_older_database_put_in_place_by_hand_is_an_alarm(made):
     assert {chain["chain"]: chain["broken_at"] for chain in found["chains"]}["instance"] == 3
 
 
+@pytest.mark.proof
 def test_a_restore_on_a_new_machine_goes_on_with_the_log_outside(made_on_each_database, tmp_path):
     old, file = outside(made_on_each_database(), tmp_path / "outside"), tmp_path / "b.tar.zst"
     all_of(

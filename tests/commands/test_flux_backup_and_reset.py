@@ -6,6 +6,8 @@ import json
 import shutil
 from contextlib import closing
 
+import pytest
+
 from tests.concurrency.databases import connect
 from tests.instances import tables
 
@@ -37,6 +39,7 @@ def test_a_reset_leaves_a_backup_and_a_first_link_and_a_restore_brings_everythin
     assert json.loads(verdict)["sound"] is True
 
 
+@pytest.mark.proof
 def test_a_backup_moves_an_instance_to_an_empty_database(on_each_database, tmp_path):
     """As after the loss of a machine: a new home, a new database, the same memory and the same tokens."""
     old, new = on_each_database("old", tables=True), on_each_database("new")

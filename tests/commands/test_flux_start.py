@@ -210,6 +210,7 @@ def other(tmp_path_factory):
     one.stop()
 
 
+@pytest.mark.proof
 def test_two_instances_run_side_by_side_and_share_nothing(running, other):
     assert other.state["ports"] != running.state["ports"]
     assert running.call("GET", "/grains", token=other.token).status == 401

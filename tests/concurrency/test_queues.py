@@ -61,6 +61,7 @@ def test_celery_inspect_names_every_kind_and_the_queues_of_a_worker(workshop: Wo
     assert "'name': 'fast'" not in queues
 
 
+@pytest.mark.proof
 def test_a_worker_is_seen_by_celery_inspect_after_another_one_began_hours_later(tmp_path: Path) -> None:
     shop = WorkerPool(tmp_path)
     queue = shop.instance.folder / "queue"

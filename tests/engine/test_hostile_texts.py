@@ -100,6 +100,7 @@ def _cost(analyse: Callable[[str], object], text: str) -> float:
     return min(spent)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("pattern", PATTERNS, ids=[ascii(pattern) for pattern in PATTERNS])
 def test_64_kilobytes_of_it_cost_little_more_than_plain_sentences(pattern, ordinary):
     text = pattern * (SIZE // len(pattern.encode("utf-8", "surrogatepass")))

@@ -84,11 +84,13 @@ NOT_TOGETHER = {"fluxsite.wsgi", "fluxsite.asgi"}
 OF_FRAMEWORKS = {"flux.adapters.anthropic", "flux.adapters.langgraph", "flux.adapters.openai_agents"}
 
 
+@pytest.mark.proof
 def test_every_runtime_module_imports_without_development_packages(tmp_path):
     modules = [name for name in runtime_modules() if name not in NOT_TOGETHER | OF_FRAMEWORKS]
     assert {"fluxsite.serve", "memory.management.commands.flux_start"} <= loaded_by(tmp_path, *modules)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("door", ["fluxsite.wsgi", "fluxsite.asgi", "fluxsite.celery"])
 def test_a_server_starts_without_development_packages_or_slow_libraries(tmp_path, door):
     """mcp takes seconds to import and networkx half of one; nobody may pay for them before they are used."""
@@ -106,6 +108,7 @@ def test_the_blocker_blocks():
     assert "development package pytest" in done.stderr
 
 
+@pytest.mark.proof
 def test_the_system_checks_pass_without_development_packages(tmp_path):
     code = BLOCKER.format(blocked=sorted(development_only())) + (
         "import sys; sys.argv = ['manage.py', 'check', '--fail-level', 'WARNING']\nimport manage; manage.main()\n"

@@ -92,7 +92,7 @@ def waits(standing_clock, monkeypatch):
         waited.append(seconds)
         standing_clock.shift(seconds)
 
-    monkeypatch.setattr(keyed, "sleep", wait)
+    monkeypatch.setattr(keyed, "_wait", wait)
     return waited
 
 
