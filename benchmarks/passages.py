@@ -123,9 +123,6 @@ def _index_file(space: int, file: Any) -> None:
 
 def _remove(who: Any, path: str) -> None:
     """Delete a file, and erase its passages as the worker does when the deletion can be undone no more."""
-    from datetime import timedelta
-
-    from fluxcore import clock
     from fluxcore.writes import booth
     from memory.artifacts import files
     from memory.artifacts.models import File
@@ -134,8 +131,8 @@ def _remove(who: Any, path: str) -> None:
 
     files.delete_file(who, store="notes", path=path)
     file = File.objects.select_related("store").get(path=path)
-    booth.write(lambda: indexing._write_passages(who.space, file, [], deleted=True))
-    upkeep._erase(GrainSource.objects.filter(file=file.pk), clock.now() + timedelta(seconds=1))
+    booth.write(lambda: indexing._write_passages(who.space, file, []))
+    upkeep._forget_sources(GrainSource.objects.filter(file=file.pk))
     _check_count(file, 0)
 
 
